@@ -1,0 +1,72 @@
+"""One place where public arguments are checked: NaN-safe, naming parameter, rule and a next step."""
+
+from collections.abc import Sized
+from fractions import Fraction
+from typing import Any
+
+from accord._exact import Number, to_fraction
+from accord.errors import InvalidParameter
+
+__all__ = ["at_least_one", "delta", "epsilon", "exact", "integer", "probability"]
+
+
+def exact(name: str, value: Number) -> Fraction:
+    """Return ``value`` as an exact fraction, or refuse it by name."""
+    try:
+        return to_fraction(value)
+    except (TypeError, ValueError) as error:
+        message = f"{name} {error}: give a finite number such as 1, 0.5 or '1e-6'."
+        raise InvalidParameter(message) from None
+
+
+def epsilon(value: Number, *, name: str = "epsilon") -> Fraction:
+    """Return a valid privacy loss: positive and at most 1000."""
+    result = exact(name, value)
+    if not 0 < result <= 1000:  # noqa: PLR2004 - the bound is explained in the message
+        message = (
+            f"{name} must be above 0 and at most 1000 (0 does not mean 'off': no useful release has no privacy loss; "
+            f"above 1000 there is no protection)."
+        )
+        raise InvalidParameter(message)
+    return result
+
+
+def delta(value: Number, *, name: str = "delta") -> Fraction:
+    """Return a valid slack: strictly between 0 and 1, not below 2^-100."""
+    result = exact(name, value)
+    if not Fraction(1, 2**100) <= result < 1:
+        message = (
+            f"{name} must be below 1 and at least 2^-100 (0 does not mean 'off': releasing an agreed value "
+            f"needs a positive delta; choose one well below 1 / number of records, such as 1e-6)."
+        )
+        raise InvalidParameter(message)
+    return result
+
+
+def probability(name: str, value: Number) -> Fraction:
+    """Return a number strictly between 0 and 1."""
+    result = exact(name, value)
+    if not 0 < result < 1:
+        message = f"{name} must be strictly between 0 and 1."
+        raise InvalidParameter(message)
+    return result
+
+
+def integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:  # noqa: ANN401
+    """Return ``value`` as an int in ``[least, most]``; booleans and fractions are refused."""
+    limit = f"at least {least}" if most is None else f"from {least} to {most}"
+    try:
+        number = to_fraction(value)
+    except (TypeError, ValueError):
+        number = Fraction(1, 2)
+    if number.denominator != 1 or number < least or (most is not None and number > most):
+        message = f"{name} must be a whole number, {limit}."
+        raise InvalidParameter(message)
+    return int(number)
+
+
+def at_least_one(name: str, value: Sized) -> None:
+    """Refuse an empty collection by name."""
+    if len(value) == 0:
+        message = f"{name} must not be empty."
+        raise InvalidParameter(message)

@@ -1,0 +1,98 @@
+"""Exact numbers: what the user wrote, and rational bounds of the exponential function."""
+
+import numbers
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from fractions import Fraction
+
+__all__ = ["Number", "exp_lower", "exp_upper", "to_fraction"]
+
+Number = int | float | Fraction | Decimal | str
+
+_DIGITS = 60
+_LARGEST_EXPONENT = 10_000
+
+
+def to_fraction(value: Number) -> Fraction:
+    """Return the exact value: ``"0.1"`` is 1/10, the float ``0.1`` is its binary value.
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not a number (a boolean is not a number here).
+    ValueError
+        If it is a NaN, an infinity, a string that is no number, or of absurd size.
+
+    Examples
+    --------
+    >>> to_fraction("0.1")
+    Fraction(1, 10)
+    >>> to_fraction(0.5)
+    Fraction(1, 2)
+
+    """
+    if isinstance(value, bool):
+        message = "is a boolean, not a number"
+        raise TypeError(message)
+    if isinstance(value, str):
+        return _from_text(value)
+    if isinstance(value, Decimal):
+        return _from_decimal(value)
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    if isinstance(value, numbers.Real):
+        return _from_decimal(Decimal(float(value)))
+    message = "is not a number"
+    raise TypeError(message)
+
+
+def _from_text(text: str) -> Fraction:
+    numerator, slash, denominator = text.partition("/")
+    try:
+        value = _from_decimal(Decimal(numerator.strip()))
+        if not slash:
+            return value
+        return value / _from_decimal(Decimal(denominator.strip()))
+    except (InvalidOperation, ZeroDivisionError):
+        message = "is not written as a number"
+        raise ValueError(message) from None
+
+
+def _from_decimal(value: Decimal) -> Fraction:
+    if not value.is_finite():
+        message = "is not finite"
+        raise ValueError(message)
+    if value and abs(value.adjusted()) > _LARGEST_EXPONENT:
+        message = "is absurdly large or small"
+        raise ValueError(message)
+    return Fraction(value)
+
+
+def _context(rounding: str) -> Context:
+    return Context(prec=_DIGITS, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+
+
+def exp_lower(x: Fraction) -> Fraction:
+    """Return a rational ``r`` with ``r <= exp(x)``, within one part in 10^58.
+
+    ``Decimal.exp`` is correctly rounded, so one step below it is a lower bound.
+
+    Examples
+    --------
+    >>> float(exp_lower(Fraction(1)))
+    2.718281828459045
+
+    """
+    if x == 0:
+        return Fraction(1)
+    floor = _context(ROUND_FLOOR).divide(Decimal(x.numerator), Decimal(x.denominator))
+    return Fraction(_context(ROUND_HALF_EVEN).exp(floor).next_minus(_context(ROUND_FLOOR)))
+
+
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a rational ``r`` with ``exp(x) <= r``, within one part in 10^58."""
+    if x == 0:
+        return Fraction(1)
+    ceiling = _context(ROUND_CEILING).divide(Decimal(x.numerator), Decimal(x.denominator))
+    return Fraction(_context(ROUND_HALF_EVEN).exp(ceiling).next_plus(_context(ROUND_CEILING)))

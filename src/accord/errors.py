@@ -1,0 +1,56 @@
+"""Every error accord raises on purpose.
+
+An error names the parameter, the rule and a next step. Its text never repeats a value that came from the data.
+"""
+
+__all__ = [
+    "AccordError",
+    "DataError",
+    "FitFailed",
+    "InvalidParameter",
+    "NotEnoughRecords",
+    "SchemaMismatch",
+    "WrongRandomness",
+]
+
+
+class AccordError(Exception):
+    """Base of every error raised on purpose by accord."""
+
+
+class InvalidParameter(AccordError, ValueError):
+    """A public argument is outside the range where the promise holds."""
+
+
+class WrongRandomness(AccordError, TypeError):
+    """Secret and shared randomness were exchanged."""
+
+
+class DataError(AccordError, ValueError):
+    """The data cannot be used as they stand; nothing has been spent."""
+
+
+class SchemaMismatch(DataError):
+    """The table and its schema do not fit."""
+
+
+class NotEnoughRecords(DataError):
+    """Fewer units of privacy than the plan needs; nothing has been spent.
+
+    Attributes
+    ----------
+    needed
+        The number of units the plan needs.
+    present
+        The number of units given.
+
+    """
+
+    def __init__(self, message: str, *, needed: int, present: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.present = present
+
+
+class FitFailed(AccordError, ArithmeticError):
+    """A learner cannot fit these records. Inside a block this becomes the block's abstention."""

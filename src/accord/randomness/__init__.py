@@ -1,0 +1,19 @@
+"""Two kinds of randomness that cannot be exchanged: secret for releases, shared for blocks."""
+
+from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, uniform_below
+from accord.randomness.private import PrivateRandomness, require_private
+from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open
+
+__all__ = [
+    "Generator",
+    "PrivateRandomness",
+    "SharedRandomness",
+    "bernoulli",
+    "geometric",
+    "mix",
+    "require_private",
+    "require_shared",
+    "two_sided_geometric",
+    "uniform_below",
+    "uniform_open",
+]
