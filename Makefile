@@ -1,0 +1,66 @@
+# A fresh machine needs git, make and Python >= 3.11; everything else goes into .venv.
+#   make demo       make test       make help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.accord-setup
+UV_MINIMUM := 0.7
+
+# The first of these that is new enough and can make environments; PYTHON=/path/to/python chooses another.
+PYTHON ?=
+CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.14 python3.13 python3.12 python3.11 python3)
+
+# uv works on .venv alone, with .venv's own interpreter, whatever environment is active.
+UV = env -u VIRTUAL_ENV -u CONDA_PREFIX UV_PROJECT_ENVIRONMENT="$(CURDIR)/$(VENV)" UV_PYTHON="$(CURDIR)/$(BIN)/python" \
+	UV_PYTHON_DOWNLOADS=never $(BIN)/uv
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test nightly bench format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+setup: $(STAMP) ## make .venv with everything needed (again only when pyproject.toml or uv.lock changed)
+
+demo: $(STAMP) ## make private synthetic flights from the example table
+	$(BIN)/accord demo
+
+test: $(STAMP) ## every check but the long ones: lint, format, types, layers, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+nightly: $(STAMP) ## the long tests
+	$(BIN)/pytest -m nightly
+
+bench: $(STAMP) ## every benchmark, one after the other
+	@for script in benchmarks/*.py; do \
+		[ -e "$$script" ] || { echo "no benchmarks yet"; exit 1; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+format: $(STAMP) ## let ruff rewrite the source
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+clean: ## remove .venv, caches and build results
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@for candidate in $(CANDIDATES); do \
+		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+			exec "$$candidate" -m venv --clear $(VENV); \
+		fi; \
+	done; \
+	echo "make: no Python >= 3.11 with venv and ensurepip found; install one (Debian: python3-venv) or say PYTHON=/path/to/python" >&2; \
+	exit 1
+
+$(STAMP): pyproject.toml uv.lock $(BIN)/python
+	@$(BIN)/uv --version >/dev/null 2>&1 || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=$(UV_MINIMUM)'
+	$(UV) sync --frozen --inexact
+	@touch $@
