@@ -2,8 +2,8 @@
 
 Usage: ``python examples/make_flights.py SOURCE [DESTINATION]``
 
-All rows stay, in the order of the source; a missing value stays missing. See ``README.md`` beside this file for where the table
-comes from.
+All rows stay, in the order of the source; a missing value stays missing. ``README.md`` beside this file says where the
+table comes from.
 """
 
 import sys

@@ -1,0 +1,157 @@
+"""Rules of the house that no other tool holds."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import accord
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "accord"
+MOST_LINES = 400
+PROVED = ("mechanisms", "couplings")
+CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest")
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def makefile_recipes() -> dict[str, list[str]]:
+    """Lines of the recipe of each named target."""
+    recipes: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines():
+        target = re.match(r"([a-z]+):(?!=)", line)
+        if target:
+            lines = recipes.setdefault(target[1], [])
+        elif line.startswith("\t"):
+            lines.append(line.strip())
+        elif line.strip():
+            lines = []
+    return recipes
+
+
+def complaints(code: str, *, at: str) -> set[str]:
+    """Ruff's codes for a file that would stand at ``at``, under the project's own configuration."""
+    ruff = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "json", "--stdin-filename", at, "-"],
+        input=code,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert ruff.returncode in {0, 1}, ruff.stderr
+    return {str(found["code"]) for found in json.loads(ruff.stdout)}
+
+
+# --- one command each -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_make_target_that_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.MULTILINE))
+    assert {"test"} <= named
+    assert named <= makefile_recipes().keys()
+
+
+def test_readme_names_the_first_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^make demo$", text, flags=re.MULTILINE)
+    assert re.search(r"^make test$", text, flags=re.MULTILINE)
+
+
+def test_make_test_runs_every_check_and_none_may_fail_unseen() -> None:
+    recipe = makefile_recipes()["test"]
+    for check in CHECKS:
+        assert any(check in line for line in recipe), check
+    for line in recipe:
+        assert not line.startswith("-"), line
+        assert not re.search(r"\|\||;|--exit-zero", line), line
+
+
+# --- source -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {path.relative_to(ROOT): path.read_text(encoding="utf-8").count("\n") for path in python_files(SOURCE)}
+    assert lengths
+    assert {path: lines for path, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_every_mechanism_and_coupling_has_a_proof_page() -> None:
+    pages = {path.stem.replace("-", "_") for path in (ROOT / "docs" / "proofs").glob("*.md")}
+    modules = {path.stem for folder in PROVED for path in (SOURCE / folder).glob("*.py")}
+    public = {name for name in modules if not name.startswith("_")}
+    assert public - pages == set(), "write docs/proofs/<name>.md"
+
+
+def test_version_is_the_same_in_code_and_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert accord.__version__ == project["version"]
+
+
+# --- banned imports ---------------------------------------------------------------------------------------------------
+
+GLOBAL_RANDOMNESS = [
+    "import numpy.random\n",
+    "from numpy.random import default_rng\n",
+    "from numpy import random\n",
+    "import numpy as np\n\nnp.random.default_rng(0)\n",
+    "import random\n",
+    "from random import random\n",
+]
+
+
+@pytest.mark.parametrize("code", GLOBAL_RANDOMNESS)
+@pytest.mark.parametrize("at", ["src/accord/x.py", "src/accord/mechanisms/x.py", "src/accord/learners/x.py"])
+def test_global_randomness_is_banned(code: str, at: str) -> None:
+    assert "TID251" in complaints(code, at=at)
+
+
+@pytest.mark.parametrize("code", GLOBAL_RANDOMNESS)
+def test_randomness_is_where_generators_live(code: str) -> None:
+    assert "TID251" not in complaints(code, at="src/accord/randomness/x.py")
+
+
+def test_the_name_of_a_generator_is_free_for_annotations() -> None:
+    code = "from accord.randomness import Generator\n\nKIND: type = Generator\n"
+    assert "TID251" not in complaints(code, at="src/accord/distributions/x.py")
+
+
+# --- what is shipped --------------------------------------------------------------------------------------------------
+
+
+def test_lock_file_names_only_the_public_index() -> None:
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    for package in lock["package"]:
+        if package["name"] == "accord":
+            assert package["source"] == {"editable": "."}
+            continue
+        assert package["source"] == {"registry": "https://pypi.org/simple"}, package["name"]
+        files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
+        assert files, package["name"]
+        for file in files:
+            assert file["url"].startswith("https://files.pythonhosted.org/"), file["url"]
+            assert file["hash"].startswith("sha256:"), file["url"]
+
+
+def test_example_table_is_whole_small_and_bare() -> None:
+    path = ROOT / "examples" / "flights.parquet"
+    assert path.stat().st_size < 4_000_000
+    assert pq.read_metadata(path).num_rows == 336_776
+    assert pq.read_schema(path).metadata is None
+
+
+@pytest.mark.parametrize("schema", ["flights.toml", "carrier.toml"])
+def test_example_schemas_name_columns_of_the_example_table(schema: str) -> None:
+    columns = tomllib.loads((ROOT / "examples" / schema).read_text(encoding="utf-8"))["columns"]
+    assert {column["name"] for column in columns} <= set(pq.read_schema(ROOT / "examples" / "flights.parquet").names)
