@@ -1,1 +1,5 @@
+"""Laws on records."""
 
+from accord.distributions.protocol import Distribution, Measure, Records
+
+__all__ = ["Distribution", "Measure", "Records"]

@@ -1,0 +1,67 @@
+"""What a grand coupling must offer, and what it returns."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN, Abstain
+from accord.distributions import Distribution
+from accord.randomness import SharedRandomness
+
+__all__ = ["Coupled", "Coupling", "Vote"]
+
+Vote = bytes | Abstain
+"""A block's vote: canonical bytes, or `ABSTAIN`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coupled:
+    """The coupled tuples of k laws in each of several independent draws.
+
+    Parameters
+    ----------
+    keys
+        Shape (draws, k), objects: the canonical bytes of each block's tuple, or `ABSTAIN`. Equal keys are equal tuples.
+    decode
+        ``decode(draw, key)`` gives the tuple's records, shape (records, d): a function of draw, key and public values.
+
+    """
+
+    keys: NDArray[np.object_]
+    decode: Callable[[int, bytes], NDArray[Any]]
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All tuples, shape (draws, k, records, d); where a block abstained, None."""
+        draws, blocks = self.keys.shape
+        known: dict[tuple[int, bytes], NDArray[Any]] = {}
+        for draw in range(draws):
+            for key in self.keys[draw]:
+                if key is not ABSTAIN and (draw, key) not in known:
+                    known[draw, key] = self.decode(draw, key)
+        if not known:
+            return np.full((draws, blocks, 0, 0), None, dtype=object)
+        example = next(iter(known.values()))
+        missing = np.full(example.shape, None, dtype=object)
+        rows = [[known.get((draw, key), missing) for key in self.keys[draw]] for draw in range(draws)]
+        return np.array(rows, dtype=None if all(key is not ABSTAIN for key in self.keys.flat) else object)
+
+
+class Coupling(Protocol):
+    """One random object that gives every law its own tuple, so that close laws get exactly equal tuples (theory 4)."""
+
+    @property
+    def isolated(self) -> bool:
+        """True where block i's vote is a function of law i, public values and the shared key alone."""
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple tuples of ``records`` records of each law, ``draws`` times independently.
+
+        A law that is `ABSTAIN`, foreign or degenerate gives `ABSTAIN` for its own block and changes nothing for others.
+        """

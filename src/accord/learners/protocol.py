@@ -1,0 +1,28 @@
+"""What a learner must offer."""
+
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+from accord.distributions import Distribution
+
+__all__ = ["Learner"]
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Any non-private estimator of a distribution.
+
+    Privacy never depends on it: a learner may be wrong, fail, or overfit. It must only be a function of ``records`` and
+    ``seed``, without memory of earlier fits; accord hands every block its own copy all the same.
+    """
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        """Return a distribution learnt from ``records``, shape (n, d).
+
+        Raises
+        ------
+        FitFailed
+            If these records do not allow a fit. Any exception counts the same: the block abstains.
+
+        """
