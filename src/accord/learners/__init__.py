@@ -1,5 +1,7 @@
 """Non-private learners, one a block."""
 
+from accord.learners.empirical import EmpiricalLearner
+from accord.learners.gaussian import GaussianLearner
 from accord.learners.protocol import Learner
 
-__all__ = ["Learner"]
+__all__ = ["EmpiricalLearner", "GaussianLearner", "Learner"]

@@ -1,0 +1,78 @@
+"""Laws on a public list of labels by counting."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.distributions import Categorical
+from accord.distributions.categorical import as_labels, label_indices
+from accord.errors import FitFailed
+
+__all__ = ["EmpiricalLearner"]
+
+_ADDED = 0.25
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class EmpiricalLearner:
+    """Count the labels of a public list, and add 1/4 to each count.
+
+    The added quarter keeps the law of a tuple close to the truth where a label is rare: at b records and d labels the
+    expected squared Hellinger distance is at most about ``d / (8 b)``, against twice that for bare frequencies.
+
+    Formal guarantees
+    -----------------
+    - Purity: the law is a function of the counts of the listed labels alone; the seed is not read.
+    - Failure: `FitFailed`, with a text that holds no data.
+    - Not promised: unbiased frequencies.
+
+    Parameters
+    ----------
+    categories
+        Distinct labels, public: they must not be read off the data.
+
+    Source: theory 8 S6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = EmpiricalLearner(["no", "yes"])
+    >>> learner.fit(np.array([["yes"], ["yes"], ["other"]]), seed=0).probabilities
+    (0.1, 0.9)
+
+    """
+
+    categories: tuple[Hashable, ...]
+
+    def __init__(self, categories: Iterable[Hashable]) -> None:
+        object.__setattr__(self, "categories", as_labels(categories))
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Categorical:  # noqa: ARG002 - nothing here is random
+        """Return the law of the labels.
+
+        Parameters
+        ----------
+        records
+            Labels, shape (n, 1) or (n,). A record that is not in the list, None and NaN included, is left out.
+        seed
+            Not read.
+
+        Raises
+        ------
+        FitFailed
+            If no record is left, or there is more than one column.
+
+        """
+        labels = records if isinstance(records, np.ndarray) else np.asarray(records, dtype=object)
+        if labels.ndim not in {1, 2} or (labels.ndim == 2 and labels.shape[1] != 1):
+            raise FitFailed("no law on labels can be fitted: the records are not one column.")
+        found = label_indices(self.categories, labels.ravel())
+        found = found[found >= 0]
+        if len(found) == 0:
+            raise FitFailed("no law on labels can be fitted: no record is in the list of categories.")
+        counts = np.bincount(found, minlength=len(self.categories))
+        return Categorical(self.categories, counts + _ADDED)
