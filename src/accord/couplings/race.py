@@ -1,0 +1,307 @@
+"""Coupled tuples of labels: an exponential race on their counts."""
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations, pairwise
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from accord import _check
+from accord._abstain import ABSTAIN, Abstain
+from accord.couplings.protocol import Coupled
+from accord.distributions import Categorical, Distribution
+from accord.distributions.categorical import as_labels, label_array, label_keys
+from accord.errors import InvalidParameter
+from accord.randomness import SharedRandomness, require_shared, uniform_open
+
+__all__ = ["RaceCoupling", "agreement"]
+
+_Floats = NDArray[np.float64]
+_Counts = NDArray[np.int64]
+
+_MOST_VECTORS = 200_000
+_MOST_CELLS = 1_500_000  # floats held at once by the arrivals of several draws
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RaceCoupling:
+    """Couple tuples of records from laws on one public list of categories.
+
+    What is coupled is the vector of counts; given the counts, the order of the records has the same law whatever the
+    probabilities are, so it is drawn afterwards, for the released tuple alone. Every possible vector of counts has an
+    arrival ``E ~ Exp(1)`` that all blocks share, and a block with law ``P`` takes the vector with the least ``E / P``.
+
+    If there are more than ``most_vectors`` vectors, the categories are split into a few groups, a race shares out the
+    records among the groups, and further races share out each group's records within it: a tree, of the widest nodes
+    that ``most_vectors`` allows. Which tree it is depends on the numbers of categories and records only.
+
+    Formal guarantees
+    -----------------
+    - Marginal: a block's records are independent with its own law, up to the rounding of floats.
+    - Agreement of one race: two blocks agree with probability ``agreement(P, Q)``, P and Q being the laws of the
+      counts; that is at least ``(1 - TV) / (1 + TV)``.
+    - Agreement down a tree: the product over its races, in expectation over the path, so disagreement is at most the
+      sum over the races of ``2 TV / (1 + TV)`` of the conditional laws. This is worse than one race on all counts: for
+      close laws by a factor of up to the square root of the number of races.
+    - Isolation: a block's key is a function of its own law, the public parameters and the shared key.
+    - Draws are independent of each other.
+    - Not promised: the optimal ``1 - TV``, which needs both laws at once; a running time that is independent of the
+      laws; any privacy by itself.
+
+    Parameters
+    ----------
+    categories
+        Distinct labels, public. A law whose list or order differs abstains.
+    most_vectors
+        The most vectors of counts in one race: more give better agreement and take longer.
+
+    Source: theory 4 L4, 8 S1 and S3; docs/proofs/race.md.
+
+    Examples
+    --------
+    >>> law = Categorical(["a", "b"], [0.5, 0.5])
+    >>> coupling = RaceCoupling(["a", "b"])
+    >>> coupled = coupling.couple([law, ABSTAIN, law], records=10, draws=2, shared=SharedRandomness(1))
+    >>> coupled.keys.shape
+    (2, 3)
+    >>> bool(coupled.keys[0, 0] == coupled.keys[0, 2]), coupled.keys[0, 1]
+    (True, ABSTAIN)
+    >>> coupled.decode(0, coupled.keys[0, 0]).shape
+    (10, 1)
+
+    """
+
+    categories: tuple[Hashable, ...]
+    most_vectors: int
+
+    def __init__(self, categories: Iterable[Hashable], *, most_vectors: int = _MOST_VECTORS) -> None:
+        object.__setattr__(self, "categories", as_labels(categories))
+        object.__setattr__(self, "most_vectors", _check.integer("most_vectors", most_vectors, least=1))
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's key is a function of law i, public values and the shared key alone."""
+        return True
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple the tuples of all laws, ``draws`` times independently.
+
+        Parameters
+        ----------
+        laws
+            `Categorical` laws on ``categories``. Anything else, a law with impossible probabilities, and an exception
+            while a law is dealt with, is `ABSTAIN` for that block and changes nothing for others.
+        records
+            Length l of a tuple, at least 1.
+        draws
+            At least 1.
+        shared
+            The key that all blocks share.
+
+        """
+        size = _check.integer("records", records, least=1)
+        rounds = _check.integer("draws", draws, least=1)
+        shared = require_shared(shared)
+        nodes = list(_tree(len(self.categories), records=size, most=self.most_vectors))
+        probabilities = [_probabilities(law, categories=self.categories) for law in laws]
+        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
+        step = max(1, _MOST_CELLS // max((math.comb(size + len(cuts) - 2, size) for cuts in nodes), default=1))
+        for start in range(0, rounds, step):
+            chunk = np.arange(start, min(start + step, rounds))
+            counts = _race_all(probabilities, nodes=nodes, records=size, draws=chunk, shared=shared)
+            for block, rows in enumerate(counts):
+                if rows is not None:
+                    keys[chunk, block] = [row.astype("<i8").tobytes() for row in rows]
+        return Coupled(keys=keys, decode=_Decoder(label_array(self.categories), shared))
+
+
+def agreement(*laws: Sequence[Fraction] | Sequence[float]) -> Fraction | float:
+    """Return the probability that blocks with these finite laws all take the same value in one race.
+
+    Formal guarantees
+    -----------------
+    - ``sum_y 1 / (sum_x max_i p_i(x) / p_i(y))`` over the y to which every law gives weight; for two laws at least
+      ``(1 - TV) / (1 + TV)``. Exact for ints and Fractions.
+
+    Parameters
+    ----------
+    *laws
+        Weights on one list of values, each with a positive sum; they need not be normalised.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no law, lengths differ, or weights are negative, not finite or all 0.
+
+    Source: theory 8 S1; docs/proofs/race.md.
+
+    Examples
+    --------
+    >>> agreement([Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)])
+    Fraction(3, 4)
+    >>> agreement([0.5, 0.5], [0.5, 0.5], [0.5, 0.5])
+    1.0
+
+    """
+    if not laws or len({len(law) for law in laws}) > 1:
+        raise InvalidParameter("agreement needs at least one law, and as many weights in each.")
+    weights: list[list[Fraction | float]] = [list(law) for law in laws]
+    if any(not math.isfinite(w) or w < 0 for law in weights for w in law) or any(not sum(law) > 0 for law in weights):
+        raise InvalidParameter("weights must be finite and at least 0, with a positive sum in each law.")
+    if all(isinstance(w, (int, Fraction)) for law in weights for w in law):
+        return _exact_agreement([[Fraction(w) for w in law] for law in weights])
+    table = np.array([[float(w) for w in law] for law in weights])
+    common = np.flatnonzero((table > 0).all(axis=0))
+    with np.errstate(over="ignore"):
+        return float(sum(1 / (table / table[:, [y]]).max(axis=0).sum() for y in common))
+
+
+def _exact_agreement(laws: list[list[Fraction]]) -> Fraction:
+    result = Fraction(0)
+    for y in range(len(laws[0])):
+        if all(law[y] > 0 for law in laws):
+            result += 1 / sum((max(law[x] / law[y] for law in laws) for x in range(len(laws[0]))), Fraction(0))
+    return result
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Decoder:
+    """Arrange the records of a vector of counts: a uniformly random order, the same for all who hold key and draw."""
+
+    labels: NDArray[Any]
+    shared: SharedRandomness
+
+    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the records, shape (l, 1)."""
+        records = np.repeat(self.labels, np.frombuffer(key, dtype="<i8"))
+        arranged: NDArray[Any] = self.shared.stream("arrange", int(draw), key.hex()).permutation(records)
+        return arranged[:, None]
+
+
+@final
+class _Race:
+    """One race: share out ``total`` records among the groups of one node of the tree, in each of several draws.
+
+    An arrival is keyed by draw, node and the vector itself, never by a position, so equal vectors meet equal arrivals.
+    """
+
+    __slots__ = ("_arrivals", "_columns", "_cuts", "_earliest", "_vectors", "_ways")
+
+    def __init__(self, cuts: tuple[int, ...], *, total: int, draws: _Counts, shared: SharedRandomness) -> None:
+        self._cuts = cuts
+        self._vectors = _count_vectors(total, groups=len(cuts) - 1)
+        self._columns: _Floats = np.ascontiguousarray(self._vectors.T, dtype=np.float64)
+        factorials = gammaln(np.arange(total + 1) + 1.0)
+        self._ways = factorials[total] - factorials[self._vectors].sum(axis=1)
+        names = shared.hash_rows(self._vectors, "race", "vectors", *cuts).view(np.int64)
+        rows = np.column_stack((np.repeat(draws, len(names)), np.tile(names, len(draws))))
+        words = shared.hash_rows(rows, "race", "arrivals").reshape(len(draws), len(names))
+        self._arrivals: _Floats = np.log(-np.log(uniform_open(words)))
+        self._earliest = self._arrivals.min(axis=1)
+
+    def winners(self, probabilities: _Floats, *, draws: _Counts) -> _Counts:
+        """Return the vectors that a block takes in the draws at these positions, shape (len(draws), groups)."""
+        weights = self._log_weights(probabilities)
+        top = int(weights.argmax())
+        if not np.isfinite(weights[top]):
+            raise ArithmeticError("no vector of counts has a finite weight")
+        # What weighs less cannot win: even with the earliest arrival of all it comes after the heaviest vector.
+        least = weights[top] + (self._earliest[draws] - self._arrivals[draws, top]).min()
+        able = np.flatnonzero(weights >= least)
+        scores = self._arrivals[np.ix_(draws, able)] - weights[able]
+        taken: _Counts = self._vectors[able[scores.argmin(axis=1)]]
+        return taken
+
+    def _log_weights(self, probabilities: _Floats) -> _Floats:
+        """Return the log probability of each vector, up to a constant."""
+        masses = np.array([probabilities[low:high].sum() for low, high in pairwise(self._cuts)])
+        present = masses > 0
+        logs = np.log(masses, out=np.zeros_like(masses), where=present)
+        weights: _Floats = self._ways.copy()
+        for counts, log in zip(self._columns, logs, strict=True):  # no BLAS: its last bits depend on its threads
+            weights += counts * log
+        weights[(self._columns[~present] > 0).any(axis=0)] = -np.inf
+        return weights
+
+
+def _race_all(
+    probabilities: Sequence[_Floats | None],
+    *,
+    nodes: Sequence[tuple[int, ...]],
+    records: int,
+    draws: _Counts,
+    shared: SharedRandomness,
+) -> list[_Counts | None]:
+    """Return each block's counts, shape (draws, categories), or None where the block fails.
+
+    Blocks meet only in which races are held: a race's arrivals do not depend on who takes part.
+    """
+    results = [None if law is None else np.full((len(draws), len(law)), -1, dtype=np.int64) for law in probabilities]
+    for rows in results:
+        if rows is not None:
+            rows[:, 0] = records
+    for cuts in nodes:
+        totals = {block: rows[:, cuts[0]].copy() for block, rows in enumerate(results) if rows is not None}
+        for total in sorted({int(value) for column in totals.values() for value in column}):
+            race = _Race(cuts, total=total, draws=draws, shared=shared)
+            for block, column in totals.items():
+                here = np.flatnonzero(column == total)
+                rows, law = results[block], probabilities[block]
+                if len(here) == 0 or rows is None or law is None:
+                    continue
+                try:
+                    rows[np.ix_(here, np.array(cuts[:-1]))] = race.winners(law, draws=here)
+                except Exception:  # noqa: BLE001 - whatever goes wrong in one block is that block's abstention
+                    results[block] = None
+    return results
+
+
+def _tree(categories: int, *, records: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the nodes from the root down: where each cuts its range of categories, ends included.
+
+    A node has the most groups for which the vectors of counts stay within ``most``, and at least two.
+    """
+    groups = 2
+    while groups < categories:
+        vectors = math.comb(records + groups, groups)
+        if vectors > most or vectors * (groups + 1) > 10 * most:
+            break
+        groups += 1
+    ranges = [(0, categories)]
+    for low, high in ranges:
+        width = high - low
+        if width > 1:
+            parts = min(groups, width)
+            cuts = tuple(low + width * part // parts for part in range(parts + 1))
+            ranges.extend(pairwise(cuts))
+            yield cuts
+
+
+def _count_vectors(total: int, *, groups: int) -> _Counts:
+    """Return all vectors of ``groups`` counts with this sum, in order of the dictionary: the gaps between bars."""
+    places = total + groups - 1
+    rows = math.comb(places, groups - 1)
+    flat = chain.from_iterable(combinations(range(places), groups - 1))
+    bars = np.fromiter(flat, dtype=np.int64, count=rows * (groups - 1)).reshape(rows, groups - 1)
+    return np.diff(bars, axis=1, prepend=-1, append=places) - 1
+
+
+def _probabilities(law: object, *, categories: tuple[Hashable, ...]) -> _Floats | None:
+    """Return a law's probabilities, or None for a law that abstains."""
+    try:
+        if not isinstance(law, Categorical) or label_keys(law.categories) != label_keys(categories):
+            return None
+        values = np.array(law.probabilities, dtype=np.float64)
+        valid = values.shape == (len(categories),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
+    except Exception:  # noqa: BLE001 - a law that cannot even be read abstains
+        return None
+    return values if valid else None
