@@ -1,0 +1,122 @@
+"""Open a data file and find out what it is from its first bytes, never from its name."""
+
+import codecs
+import gzip
+import io
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from accord.errors import DataError
+from accord.tables.names import shown
+
+__all__ = ["CheckedText", "Format", "data_format", "open_text"]
+
+Format = Literal["csv", "csv.gz", "parquet"]
+
+_GZIP = b"\x1f\x8b"
+_BOM = codecs.BOM_UTF8
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ZIP = b"PK\x03\x04"
+_PARQUET = b"PAR1"
+
+
+def data_format(path: Path) -> Format:
+    """Return what the file is.
+
+    Raises
+    ------
+    DataError
+        If it is not there, not a file, cannot be opened, is empty, or is plainly something else.
+
+    """
+    name = shown(path.name)
+    if not path.exists():
+        raise DataError(f"the data file {name} does not exist.")
+    if not path.is_file():
+        raise DataError(f"the data file {name} is not a file.")
+    start = None
+    with suppress(OSError), path.open("rb") as handle:
+        start = handle.read(4)
+    if start is None:
+        raise DataError(f"the data file {name} cannot be opened: check its permissions.")
+    if not start:
+        raise DataError(f"the data file {name} is empty.")
+    if start.startswith(_UTF16):
+        raise DataError(f"the data file {name} is UTF-16 text: convert it to UTF-8 first.")
+    if start == _ZIP:
+        raise DataError(f"the data file {name} is a zip archive or a spreadsheet: save it as CSV or Parquet first.")
+    if start == _PARQUET:
+        return "parquet"
+    return "csv.gz" if start.startswith(_GZIP) else "csv"
+
+
+def open_text(path: Path, *, compressed: bool) -> gzip.GzipFile | io.BufferedReader:
+    """Open the bytes of a CSV file."""
+    return gzip.open(path, "rb") if compressed else path.open("rb")
+
+
+class CheckedText(io.RawIOBase):
+    """The bytes of a text file, checked on the way, with a tail put behind them on a line of its own.
+
+    A byte-order mark is left out. Bytes that are not UTF-8, NUL bytes, and damaged compression raise `DataError`; the
+    first one also stays in ``fault``.
+    """
+
+    def __init__(self, raw: io.BufferedIOBase, *, name: str, tail: bytes = b"") -> None:
+        super().__init__()
+        self._raw = raw
+        self._name = shown(name)
+        self._tail = tail
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._position = 0
+        self._last = b"\n"
+        self._ended = False
+        self.fault: DataError | None = None
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes, none at the end."""
+        if self._ended:
+            return b""
+        chunk = self._next(size)
+        if not chunk:
+            self._ended = True
+            self._check(b"", final=True)
+            return (b"" if self._last in b"\r\n" else b"\n") + self._tail
+        self._last = chunk[-1:]
+        self._check(chunk, final=False)
+        first = self._position == 0
+        self._position += len(chunk)
+        return (chunk.removeprefix(_BOM) or self.read(size)) if first else chunk
+
+    def _next(self, size: int) -> bytes:
+        try:
+            return self._raw.read(size)
+        except (OSError, EOFError, zlib.error):
+            fault = DataError(f"the data file {self._name} is damaged or cut short: it cannot be read to its end.")
+        self._refuse(fault)
+        return b""
+
+    def _check(self, chunk: bytes, *, final: bool) -> None:
+        pending = len(self._decoder.getstate()[0])
+        try:
+            self._decoder.decode(chunk, final)
+        except UnicodeDecodeError as error:
+            place = self._position - pending + error.start
+            self._refuse(
+                DataError(
+                    f"the data file {self._name} is not UTF-8 text (the byte at position {place} shows it): "
+                    f"convert it first, for example with iconv."
+                )
+            )
+        if b"\0" in chunk:
+            self._refuse(DataError(f"the data file {self._name} holds NUL bytes: it is not a CSV or Parquet file."))
+
+    def _refuse(self, fault: DataError) -> None:
+        self.fault = fault
+        raise fault from None
