@@ -1,0 +1,219 @@
+"""Release the value on which most voters agree, or no answer."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Literal, final
+
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter
+from accord.mechanisms import _distance
+from accord.mechanisms._law import law_of
+from accord.mechanisms._least import least
+from accord.mechanisms.exclusive_curve import CHANCE_BITS, exclusive_curve, yes_no_test
+from accord.mechanisms.votes import Tally, tally
+from accord.privacy import ApproxDP, NoAnswer, Release
+from accord.randomness import PrivateRandomness, require_private, two_sided_geometric
+
+__all__ = ["StableMode"]
+
+_SMALLEST_DISTANCE_EPSILON = Fraction(1, 1000)
+_MOST_VOTES = 20_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableMode:
+    """Release the value of most votes if the votes agree well enough, otherwise `NoAnswer`.
+
+    Formal guarantees
+    -----------------
+    - Privacy: (epsilon, delta)-DP when one of k voters changes its vote to anything, an abstention included; exactly.
+    - Law, ``rule="exclusive"``: a value with n votes is released with probability exactly ``curve[n] / 2^128``, at
+      most one value, see `exclusive_curve`. Meets the lower bound on votes that holds for every rule.
+    - Law, ``rule="distance"``: the most frequent value (ties: the least canonical bytes) is released if
+      ``ceil((n1 - n2) / 2) + noise`` reaches a threshold; the noise is two-sided geometric with a rational ratio.
+    - Agreement: `acceptance` and `votes_needed` are exact probabilities.
+    - Not promised: that the number of voters stays secret; running time independent of votes and noise.
+
+    Parameters
+    ----------
+    epsilon
+        Above 0, at most 1000; at least 1/1000 for the distance rule. Kept as an exact fraction.
+    delta
+        Below 1, at least 2^-100. Kept as an exact fraction.
+    rule
+        "exclusive" (recommended) or "distance" (about twice as many votes; the form found in the literature).
+
+    Source
+    ------
+    Theory S8 ("exclusive"), L6 ("distance"); docs/proofs/stable-mode.md.
+
+    Examples
+    --------
+    >>> mode = StableMode(epsilon=1, delta="1e-6")
+    >>> mode.release(["a"] * 40).value
+    'a'
+    >>> mode.release(["a"] * 4 + ["b"]).guarantee.epsilon
+    Fraction(1, 1)
+    >>> mode.votes_needed(failure="0.05"), mode.votes_needed(failure="0.05", agreement="0.9")
+    (16, 18)
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rule: Literal["exclusive", "distance"] = "exclusive"
+
+    def __init__(self, *, epsilon: Number, delta: Number, rule: Literal["exclusive", "distance"] = "exclusive") -> None:
+        if rule not in {"exclusive", "distance"}:
+            raise InvalidParameter("rule must be 'exclusive' or 'distance'.")
+        loss = _check.epsilon(epsilon)
+        if rule == "distance" and loss < _SMALLEST_DISTANCE_EPSILON:
+            raise InvalidParameter("epsilon must be at least 1/1000 for the distance rule: use rule='exclusive'.")
+        object.__setattr__(self, "epsilon", loss)
+        object.__setattr__(self, "delta", _check.delta(delta))
+        object.__setattr__(self, "rule", rule)
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """The guarantee of one release, when one voter is replaced."""
+        return ApproxDP(self.epsilon, self.delta, unit="voter")
+
+    def release(
+        self, votes: Collection[Any] | NDArray[Any], *, randomness: PrivateRandomness | None = None
+    ) -> Release[Any]:
+        """Run the mechanism once.
+
+        Parameters
+        ----------
+        votes
+            A sequence of k votes, or an array of shape (k,) or (k, m); see `accord.mechanisms.votes`. `ABSTAIN` never
+            wins.
+        randomness
+            The operating system's source unless given.
+
+        Returns
+        -------
+        Release
+            Of the winner in canonical form, or of `NoAnswer`. The budget is spent either way.
+
+        Raises
+        ------
+        WrongRandomness
+            If ``randomness`` is anything but secret.
+        InvalidParameter
+            If there are no votes or one of them has no canonical form. Nothing has been drawn then.
+
+        """
+        source = require_private(randomness)
+        counted = tally(votes)
+        winner = self._exclusive(counted, source) if self.rule == "exclusive" else self._by_distance(counted, source)
+        return Release(NoAnswer if winner is None else counted.values[winner], self.guarantee)
+
+    def _exclusive(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
+        curve = exclusive_curve(self.epsilon, self.delta, votes=counted.voters)
+        draw = randomness.bits(CHANCE_BITS)
+        ends = accumulate(curve[count] for count in counted.counts.values())
+        return next((key for key, end in zip(counted.counts, ends, strict=True) if draw < end), None)
+
+    def _by_distance(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
+        threshold = _distance.safe_threshold(self.epsilon, self.delta)
+        noise = two_sided_geometric(_distance.noise_ratio(self.epsilon), randomness=randomness)
+        winner, gap = _mode(counted)
+        return winner if gap + noise >= threshold else None
+
+    def law(self, votes: Collection[Any] | NDArray[Any]) -> dict[Any, Fraction]:
+        """Return the exact law of `release`, for audits only: it is not private.
+
+        Returns
+        -------
+        dict
+            Value to probability, `NoAnswer` included, other impossible outcomes left out. A value that cannot be a key
+            of a dict (a numpy row) stands as its canonical bytes; values that Python calls equal (``1`` and ``True``)
+            share an entry.
+
+        """
+        counted = tally(votes)
+        if self.rule == "exclusive":
+            curve = exclusive_curve(self.epsilon, self.delta, votes=counted.voters)
+            return law_of(
+                (counted.values[key], key, Fraction(curve[count], 2**CHANCE_BITS))
+                for key, count in counted.counts.items()
+            )
+        winner, gap = _mode(counted)
+        if winner is None:
+            return law_of(())
+        return law_of([(counted.values[winner], winner, self._passes(gap))])
+
+    def _passes(self, gap: int) -> Fraction:
+        threshold = _distance.safe_threshold(self.epsilon, self.delta)
+        return _distance.tail(_distance.noise_ratio(self.epsilon), threshold - gap)
+
+    def acceptance(self, count: int, *, votes: int) -> Fraction:
+        """Return the exact probability that ``count`` of ``votes`` votes are enough, the rest all different.
+
+        Under "exclusive" the rest does not matter. Under "distance" a value with one vote of several is taken to
+        win the tie.
+
+        Raises
+        ------
+        InvalidParameter
+            If not ``0 <= count <= votes`` or ``votes < 1``.
+
+        """
+        votes = _check.integer("votes", votes, least=1)
+        count = _check.integer("count", count, least=0, most=votes)
+        if self.rule == "exclusive":
+            return Fraction(exclusive_curve(self.epsilon, self.delta, votes=votes)[count], 2**CHANCE_BITS)
+        if count == 0:
+            return Fraction(0)
+        return self._passes(_distance.half_gap(count, 1 if count < votes else 0))
+
+    def votes_needed(self, *, failure: Number, agreement: Number = 1) -> int:
+        """Return the least number of votes at which agreement is released with probability at least ``1 - failure``.
+
+        Parameters
+        ----------
+        failure
+            Strictly between 0 and 1.
+        agreement
+            Share of the k votes that agree, rounded down to ``floor(agreement * k)`` votes; the others are all
+            different. Above 0, at most 1; above 1/2 for the exclusive rule. Give "0.7" rather than the float 0.7, which
+            is a little less.
+
+        Raises
+        ------
+        InvalidParameter
+            Outside these ranges, or if an absurd number of votes were needed.
+
+        """
+        target = 1 - _check.probability("failure", failure)
+        share = _check.exact("agreement", agreement)
+        if not 0 < share <= 1:
+            raise InvalidParameter("agreement must be above 0 and at most 1.")
+        if self.rule == "exclusive" and share <= Fraction(1, 2):
+            raise InvalidParameter("agreement must be above 1/2 for the exclusive rule: below it, use BestOfDraws.")
+
+        def enough(winners: int) -> bool:
+            return self.acceptance(winners, votes=math.ceil(winners / share)) >= target
+
+        if self.rule == "distance":
+            return math.ceil(least(enough, start=1, most=_MOST_VOTES) / share)
+        bounds = zip(range(_MOST_VOTES), yes_no_test(self.epsilon, self.delta), strict=False)
+        start = next((count for count, bound in bounds if bound >= target), _MOST_VOTES + 1)
+        return math.ceil(least(enough, start=start, most=_MOST_VOTES) / share)
+
+
+def _mode(counted: Tally) -> tuple[bytes | None, int]:
+    """Return the most frequent key, the least one among equals, and its half gap to the next."""
+    ranked = sorted(counted.counts.items(), key=lambda item: (-item[1], item[0]))
+    if not ranked:
+        return None, 0
+    second = ranked[1][1] if len(ranked) > 1 else 0
+    return ranked[0][0], _distance.half_gap(ranked[0][1], second)

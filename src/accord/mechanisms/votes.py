@@ -1,0 +1,342 @@
+"""Votes in canonical form: equal votes are equal bytes, and what is given back depends on those bytes alone."""
+
+import math
+import struct
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, Flag
+from fractions import Fraction
+from types import MappingProxyType, NoneType
+from typing import Any, NamedTuple, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN
+from accord._check import at_least_one
+from accord.errors import InvalidParameter
+from accord.privacy import NoAnswer
+
+__all__ = ["Canonical", "Tally", "canonical", "encode", "tally"]
+
+
+class Canonical(NamedTuple):
+    """A vote in canonical form: ``value`` is a function of ``key``, and ``key`` of the vote."""
+
+    key: bytes
+    value: Any
+
+
+def encode(vote: Any) -> bytes:  # noqa: ANN401 - a vote is a value of any of the types below
+    """Return the bytes by which votes are compared.
+
+    Formal guarantees
+    -----------------
+    - Injective on canonical values: a type tag, a length, then the content; two votes of different kinds never meet.
+      ``1``, ``1.0`` and ``True`` are three votes; ``np.int64(1)`` is the vote ``1``.
+    - Equal in spite of their looks: ``-0.0`` and ``0.0``, all NaNs, ``Decimal("1.0")`` and ``Decimal("1")``.
+    - Not promised: equality of classes that share module and qualified name.
+
+    Parameters
+    ----------
+    vote
+        None, bool, int, float, complex, str, bytes, Fraction, Decimal, date, datetime, Enum, their numpy scalars;
+        tuples, named tuples, frozen sets and frozen dataclasses of these; or a numpy row (an array or a
+        structured scalar).
+
+    Raises
+    ------
+    InvalidParameter
+        For any other type; the text names the type and never the content.
+
+    Source
+    ------
+    docs/proofs/votes.md; theory 9 ("equality of votes on canonical bytes").
+
+    Examples
+    --------
+    >>> encode(-0.0) == encode(0.0)
+    True
+    >>> len({encode(1), encode(1.0), encode(True)})
+    3
+
+    """
+    return canonical(vote).key
+
+
+def canonical(vote: Any) -> Canonical:  # noqa: ANN401 - see encode
+    """Return key and canonical value of a vote; the rules are those of `encode`."""
+    if _has_fields(vote):
+        return _record(vote)
+    rule = next((rule for types, rule in _RULES if isinstance(vote, types)), None)
+    if rule is None:
+        _refuse(vote)
+    return rule(vote)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many votes each value got. Secret: neither counts nor order may leave the mechanism.
+
+    Attributes
+    ----------
+    counts
+        Number of votes by canonical key, in the order of the keys' bytes. Abstentions are not counted.
+    values
+        The canonical value of each key.
+    voters
+        The number of voters, abstentions included. Public.
+
+    """
+
+    counts: Mapping[bytes, int]
+    values: Mapping[bytes, Any]
+    voters: int
+
+
+def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
+    """Count votes by canonical key.
+
+    Parameters
+    ----------
+    votes
+        A sequence of votes, or an array of shape (k,) or (k, m) whose rows are votes. `ABSTAIN` is a vote for nobody.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are no votes, or something in there is not a vote.
+
+    Examples
+    --------
+    >>> result = tally(["a", "b", "a", ABSTAIN])
+    >>> [(result.values[key], count) for key, count in result.counts.items()], result.voters
+    ([('a', 2), ('b', 1)], 4)
+
+    """
+    if isinstance(votes, (str, bytes, Mapping, AbstractSet)) or not isinstance(votes, Collection):
+        message = f"votes must be a sequence with one entry a voter, such as a list, not {type(votes).__name__}."
+        raise InvalidParameter(message)
+    at_least_one("votes", votes)
+    counts: dict[bytes, int] = {}
+    values: dict[bytes, Any] = {}
+    for vote in votes:
+        if vote is NoAnswer:
+            raise InvalidParameter("NoAnswer is a result, not a vote: a voter without an opinion votes ABSTAIN.")
+        if vote is ABSTAIN:
+            continue
+        key, value = canonical(vote)
+        counts[key] = counts.get(key, 0) + 1
+        values[key] = value
+    ordered = sorted(counts)
+    return Tally(
+        MappingProxyType({key: counts[key] for key in ordered}),
+        MappingProxyType({key: values[key] for key in ordered}),
+        len(votes),
+    )
+
+
+# --- one rule a kind of vote ------------------------------------------------------------------------------------------
+
+
+def _refuse(vote: object) -> NoReturn:
+    message = (
+        f"a vote of type {type(vote).__name__} has no canonical form: vote with numbers, text, bytes, dates, tuples or "
+        f"frozen dataclasses of these, or with numpy rows of numbers."
+    )
+    raise InvalidParameter(message)
+
+
+def _pack(tag: bytes, *parts: bytes) -> bytes:
+    """Join parts so that they can be told apart again: every part is preceded by its length."""
+    return tag + b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def _whole(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True)
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _real(number: Any) -> tuple[bytes, float]:  # noqa: ANN401 - any real number, of Python or numpy
+    value = math.nan if math.isnan(number) else float(number) + 0.0  # -0.0 + 0.0 is 0.0
+    return struct.pack(">d", value), value
+
+
+def _class_name(vote: object) -> bytes:
+    return _text(f"{type(vote).__module__}:{type(vote).__qualname__}")
+
+
+def _none(_: None) -> Canonical:
+    return Canonical(b"N", None)
+
+
+def _enum(vote: Enum) -> Canonical:
+    name = _whole(vote.value) if isinstance(vote, Flag) else _text(vote.name)
+    return Canonical(_pack(b"E", _class_name(vote), name), vote)
+
+
+def _bool(vote: bool | np.bool_) -> Canonical:  # noqa: FBT001 - a vote
+    return Canonical(_pack(b"B", bytes([bool(vote)])), bool(vote))
+
+
+def _int(vote: int | np.integer[Any]) -> Canonical:
+    return Canonical(_pack(b"I", _whole(int(vote))), int(vote))
+
+
+def _float(vote: float | np.floating[Any]) -> Canonical:
+    if isinstance(vote, np.longdouble) and vote.itemsize > 8:
+        _refuse(vote)
+    key, value = _real(vote)
+    return Canonical(_pack(b"F", key), value)
+
+
+def _complex(vote: complex | np.complexfloating[Any, Any]) -> Canonical:
+    if isinstance(vote, np.clongdouble) and vote.itemsize > 16:
+        _refuse(vote)
+    (left, real), (right, imaginary) = _real(vote.real), _real(vote.imag)
+    return Canonical(_pack(b"C", left, right), complex(real, imaginary))
+
+
+def _str(vote: str) -> Canonical:
+    return Canonical(_pack(b"S", _text(vote)), str(vote))
+
+
+def _bytes(vote: bytes) -> Canonical:
+    return Canonical(_pack(b"Y", bytes(vote)), bytes(vote))
+
+
+def _fraction(vote: Fraction) -> Canonical:
+    value = Fraction(vote.numerator, vote.denominator)
+    return Canonical(_pack(b"Q", _whole(value.numerator), _whole(value.denominator)), value)
+
+
+def _decimal(vote: Decimal) -> Canonical:
+    sign, digits, exponent = vote.as_tuple()
+    if not isinstance(exponent, int):
+        value = Decimal("NaN" if vote.is_nan() else "-Infinity" if sign else "Infinity")
+        return Canonical(_pack(b"D", _text(str(value))), value)
+    text = "".join(map(str, digits)).lstrip("0")
+    kept = text.rstrip("0")
+    sign, power = (sign, exponent + len(text) - len(kept)) if kept else (0, 0)
+    value = Decimal((sign, tuple(map(int, kept or "0")), power))
+    return Canonical(_pack(b"D", bytes([sign]), _text(kept), _whole(power)), value)
+
+
+def _datetime(vote: datetime) -> Canonical:
+    offset = vote.utcoffset()
+    zone = None if offset is None else timezone(offset)
+    day = (vote.year, vote.month, vote.day, vote.hour, vote.minute, vote.second, vote.microsecond)
+    written = b"" if offset is None else _whole(offset // timedelta(microseconds=1))
+    return Canonical(_pack(b"M", *map(_whole, day), written), datetime(*day, tzinfo=zone))
+
+
+def _date(vote: date) -> Canonical:
+    value = date(vote.year, vote.month, vote.day)
+    return Canonical(_pack(b"d", *map(_whole, (vote.year, vote.month, vote.day))), value)
+
+
+def _tuple(vote: tuple[Any, ...]) -> Canonical:
+    if type(vote) is not tuple:
+        _refuse(vote)
+    parts = [canonical(item) for item in vote]
+    return Canonical(_pack(b"T", *(part.key for part in parts)), tuple(part.value for part in parts))
+
+
+def _frozenset(vote: frozenset[Any]) -> Canonical:
+    members = {member.key: member.value for member in map(canonical, vote)}
+    return Canonical(_pack(b"Z", *sorted(members)), frozenset(members.values()))
+
+
+def _has_fields(vote: object) -> bool:
+    """Whether this is an instance of a frozen dataclass or of a named tuple."""
+    kind = type(vote)
+    if is_dataclass(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined] # not in typeshed
+    return issubclass(kind, tuple) and kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
+
+
+def _record(vote: Any) -> Canonical:  # noqa: ANN401 - any dataclass or named tuple
+    names = [field.name for field in fields(vote)] if is_dataclass(vote) else vote._fields
+    parts = {name: canonical(getattr(vote, name)) for name in names}
+    key = _pack(b"R", _class_name(vote), *(_pack(b"=", _text(name), part.key) for name, part in parts.items()))
+    if isinstance(vote, tuple):
+        return Canonical(key, type(vote)(*(part.value for part in parts.values())))
+    value = object.__new__(type(vote))
+    for name, part in parts.items():
+        object.__setattr__(value, name, part.value)
+    return Canonical(key, value)
+
+
+def _time_scalar(vote: np.datetime64 | np.timedelta64) -> Canonical:
+    value = vote.astype(vote.dtype.newbyteorder("<"))
+    return Canonical(_pack(b"t", _text(value.dtype.str), value.tobytes()), value)
+
+
+def _row(vote: NDArray[Any]) -> Canonical:
+    if vote.ndim == 0:
+        return canonical(vote[()])
+    value = _canonical_array(vote)
+    if value is None:
+        _refuse(vote)
+    value.flags.writeable = False
+    key = _pack(b"A", _text(repr(value.dtype.descr)), *map(_whole, value.shape), value.tobytes())
+    return Canonical(key, value)
+
+
+def _structured(vote: np.void) -> Canonical:
+    value = _canonical_array(np.array([vote]))
+    if value is None:
+        _refuse(vote)
+    return Canonical(_pack(b"V", _text(repr(value.dtype.descr)), value.tobytes()), value[0])
+
+
+def _canonical_array(array: NDArray[Any]) -> NDArray[Any] | None:
+    """Return a packed little-endian copy with one zero and one NaN; None if its entries have no canonical form."""
+    if array.dtype.names is not None:
+        columns = {name: _canonical_array(array[name]) for name in array.dtype.names}
+        whole = {name: column for name, column in columns.items() if column is not None}
+        if len(whole) < len(columns):
+            return None
+        layout = [(name, column.dtype, column.shape[array.ndim :]) for name, column in whole.items()]
+        packed = np.zeros(array.shape, dtype=layout)
+        for name, column in whole.items():
+            packed[name] = column
+        return packed
+    if array.dtype.kind not in "biufcSUmM" or (array.dtype.kind in "fc" and array.dtype.char in "gG"):
+        return None
+    value = np.array(array, dtype=array.dtype.newbyteorder("<"), order="C", subok=False)
+    if value.dtype.kind in "fc":
+        parts = value.view(value.real.dtype)
+        parts += 0
+        parts[np.isnan(parts)] = np.nan
+    return value
+
+
+_RULES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Canonical]], ...] = (
+    # The first rule that fits is taken: members of an Enum may be ints, bools are ints, datetimes are dates, and a
+    # numpy duration calls itself an integer.
+    (Enum, _enum),
+    (NoneType, _none),
+    ((bool, np.bool_), _bool),
+    ((np.datetime64, np.timedelta64), _time_scalar),
+    ((int, np.integer), _int),
+    ((float, np.floating), _float),
+    ((complex, np.complexfloating), _complex),
+    (str, _str),
+    (bytes, _bytes),
+    (Fraction, _fraction),
+    (Decimal, _decimal),
+    (datetime, _datetime),
+    (date, _date),
+    (tuple, _tuple),
+    (frozenset, _frozenset),
+    (np.ndarray, _row),
+    (np.void, _structured),
+)
