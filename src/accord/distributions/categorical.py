@@ -87,7 +87,7 @@ class Categorical:
         records: Records = label_array(self.categories)[picks][:, None]
         return records
 
-    def log_density(self, x: ArrayLike) -> _Floats:
+    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
         """Return the log probability of each label, shape (n,); -inf for a foreign one.
 
         Parameters
