@@ -42,7 +42,7 @@ class NormalLattice:
     Parameters
     ----------
     dimension
-        d, from 1 to 3. The work grows fast with d: thousands of cells a law at d = 2, hundreds of thousands at d = 3.
+        d, 1 or 2: about a hundred cells a law at d = 1, six thousand at d = 2.
 
     Source
     ------
@@ -61,18 +61,23 @@ class NormalLattice:
     dimension: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=3))
+        object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=2))
 
     @property
     def isolated(self) -> bool:
         """True: block i's vote is a function of law i and the shared key alone."""
         return True
 
+    @property
+    def least_records(self) -> int:
+        """Tuples smaller than this are refused: their scatter varies over too many cells."""
+        return {1: 12, 2: 20}[self.dimension]
+
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
     ) -> Coupled:
-        """Couple tuples of ``records`` records (at least d + 2) in ``draws`` independent draws."""
-        records = _check.integer("records", records, least=self.dimension + 2)
+        """Couple tuples of ``records`` records (at least `least_records`) in ``draws`` independent draws."""
+        records = _check.integer("records", records, least=self.least_records)
         draws = _check.integer("draws", draws, least=1)
         points = _Points(shared, Chart(dimension=self.dimension, records=records), draws)
         keys = np.empty((draws, len(laws)), dtype=object)

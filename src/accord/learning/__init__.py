@@ -1,1 +1,19 @@
+"""The learners of the theorem: blocks, coupled votes, a private selection, learning again."""
 
+from accord.learning.aggregate import aggregate
+from accord.learning.black_box import PrivateLearner
+from accord.learning.blocks import partition
+from accord.learning.sampler import PrivateSampler
+from accord.learning.synthesis import SamplePlan, Synthesis, sample_plan, sample_rows, synthesise
+
+__all__ = [
+    "PrivateLearner",
+    "PrivateSampler",
+    "SamplePlan",
+    "Synthesis",
+    "aggregate",
+    "partition",
+    "sample_plan",
+    "sample_rows",
+    "synthesise",
+]

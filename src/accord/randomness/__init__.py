@@ -1,5 +1,6 @@
 """Two kinds of randomness that cannot be exchanged: secret for releases, shared for blocks."""
 
+from accord.randomness.ambient import ambient_seed
 from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, uniform_below
 from accord.randomness.private import PrivateRandomness, require_private
 from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open
@@ -8,6 +9,7 @@ __all__ = [
     "Generator",
     "PrivateRandomness",
     "SharedRandomness",
+    "ambient_seed",
     "bernoulli",
     "geometric",
     "mix",

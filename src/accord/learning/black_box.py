@@ -1,0 +1,206 @@
+"""The private learner: learn again, from the records on which the blocks agreed."""
+
+import copy
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from numpy.typing import ArrayLike
+
+from accord import _check
+from accord._exact import Number
+from accord.couplings import Coupling
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.learners import Learner
+from accord.learning.blocks import Progress, count_units
+from accord.learning.sampler import PrivateSampler, as_records
+from accord.privacy import ApproxDP, Release
+from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
+
+__all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
+
+_ROUND_UP = 1.0 + 1e-12
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheoremSizes:
+    """The sizes of theory L9: l, b, k, the slack delta0 that the selection gets, and n = b k."""
+
+    records: int
+    block_size: int
+    blocks: int
+    delta: Fraction
+
+    @property
+    def required_records(self) -> int:
+        """Number of records n = b k."""
+        return self.block_size * self.blocks
+
+
+def theorem_sizes(learner: Learner, *, alpha: Number, beta: Number, epsilon: Number, delta: Number) -> TheoremSizes:
+    """Return the sizes for which theory L9 promises total variation below alpha with probability 1 - beta.
+
+    Parameters
+    ----------
+    learner
+        Offers ``sample_complexity(alpha, beta)``, the number of records after which its law is within total variation
+        alpha with probability 1 - beta, whatever the law of its class.
+    alpha, beta
+        Strictly between 0 and 1.
+    epsilon, delta
+        Of the release.
+
+    Raises
+    ------
+    InvalidParameter
+        If the learner offers no sample complexity, or one that is not a positive integer.
+
+    """
+    accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
+    loss, slack = float(_check.epsilon(epsilon)), _check.delta(delta)
+    records = _complexity(learner, float(accuracy), float(failure / 4))
+    closeness = failure / (64 * records)
+    block_size = _complexity(learner, float(closeness), 1 / 16)
+    privacy_votes = 8 / loss * math.log(4 / (failure * slack))
+    accuracy_votes = 128 * math.log(4 / failure)
+    return TheoremSizes(
+        records=records,
+        block_size=block_size,
+        blocks=math.ceil(max(privacy_votes, accuracy_votes) * _ROUND_UP),
+        delta=min(slack, failure / 4),
+    )
+
+
+def _complexity(learner: Learner, alpha: float, beta: float) -> int:
+    sample_complexity = getattr(learner, "sample_complexity", None)
+    if not callable(sample_complexity):
+        message = (
+            f"{type(learner).__name__} has no sample_complexity(alpha, beta): give blocks= and records= instead of alpha "
+            f"and beta, or a learner that states its sample complexity."
+        )
+        raise InvalidParameter(message)
+    return _check.integer("the learner's sample_complexity", sample_complexity(alpha, beta), least=1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateLearner:
+    """Learn a distribution privately, with any learner as a black box (theory L9).
+
+    A `PrivateSampler` releases l records on which the blocks agree; the same learner is fitted to them. Either state the
+    accuracy (``alpha``, ``beta``: the sizes of the theorem, huge and certain) or the sizes (``blocks``, ``records``).
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns (M6: learning again looks only at
+      released records).
+    - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the learner's
+      ``sample_complexity`` is true.
+    - Not promised, with ``blocks`` and ``records``: an accuracy; or an answer at all.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner`.
+    epsilon, delta
+        As in `PrivateSampler`.
+    alpha, beta
+        Accuracy and failure probability, strictly between 0 and 1; or leave both out.
+    blocks, records
+        k and l; required without alpha and beta, refused with them.
+    draws
+        R; 1 with alpha and beta.
+    coupling
+        An isolated coupling; by default the one of the learner's family.
+
+    Source
+    ------
+    theory L9, S9; proof page ``docs/proofs/sampler.md``.
+
+    Examples
+    --------
+    >>> from accord.learners import GaussianLearner
+    >>> learner = PrivateLearner(GaussianLearner(), epsilon=1, delta="1e-6", blocks=100, records=90, draws=8)
+    >>> data = SharedRandomness(0).stream("example").normal(5.0, 2.0, size=20_000)
+    >>> model = learner.release(data).value
+    >>> bool(abs(model.mean[0] - 5.0) < 2.0)
+    True
+
+    """
+
+    learner: Learner
+    sampler: PrivateSampler
+    required_records: int
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        epsilon: Number,
+        delta: Number,
+        alpha: Number | None = None,
+        beta: Number | None = None,
+        blocks: int | None = None,
+        records: int | None = None,
+        draws: int = 1,
+        coupling: Coupling | None = None,
+    ) -> None:
+        by_accuracy = alpha is not None and beta is not None and blocks is None and records is None and draws == 1
+        by_size = alpha is None and beta is None and blocks is not None and records is not None
+        if by_accuracy == by_size:
+            message = "give either alpha and beta (the theorem's sizes), or blocks and records (and draws)."
+            raise InvalidParameter(message)
+        if alpha is not None and beta is not None:
+            sizes = theorem_sizes(learner, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta)
+            blocks, records, required = sizes.blocks, sizes.records, sizes.required_records
+            delta = sizes.delta
+        else:
+            required = _check.integer("blocks", blocks, least=1)
+        sampler = PrivateSampler(
+            learner,
+            epsilon=epsilon,
+            delta=delta,
+            blocks=_check.integer("blocks", blocks, least=1),
+            records=_check.integer("records", records, least=1),
+            draws=draws,
+            coupling=coupling,
+        )
+        object.__setattr__(self, "learner", learner)
+        object.__setattr__(self, "sampler", sampler)
+        object.__setattr__(self, "required_records", required)
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """What a release promises when each record is a unit of its own."""
+        return self.sampler.guarantee
+
+    def release(
+        self,
+        data: ArrayLike,
+        *,
+        units: ArrayLike | None = None,
+        shared: SharedRandomness | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+    ) -> Release[Distribution]:
+        """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are fewer units than `required_records`; nothing has been spent.
+
+        """
+        shared = require_shared(shared)
+        present = count_units(len(as_records(data)) if units is None else units)
+        if self.sampler.blocks <= present < self.required_records:
+            message = (
+                f"{present} units of privacy are too few: {self.required_records} are needed for these settings. "
+                f"Nothing was spent."
+            )
+            raise NotEnoughRecords(message, needed=self.required_records, present=present)
+        released = self.sampler.release(data, units=units, shared=shared, randomness=randomness, progress=progress)
+        return released.map(lambda records: copy.deepcopy(self.learner).fit(records, seed=shared.seed("learn again")))

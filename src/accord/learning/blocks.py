@@ -1,0 +1,156 @@
+"""Cut the units of privacy into blocks, and fit each block alone. Part of the trusted core."""
+
+import copy
+import math
+import numbers
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord._abstain import ABSTAIN, Abstain
+from accord.distributions import Distribution
+from accord.errors import DataError, InvalidParameter, NotEnoughRecords
+from accord.learners import Learner
+from accord.randomness import SharedRandomness, ambient_seed, require_shared
+
+__all__ = ["Progress", "count_units", "fit_blocks", "partition"]
+
+Progress = Callable[[int, int, str], None]
+"""Called with (done, total, what is being done); all three are public numbers or words."""
+
+
+def partition(
+    n_or_units: int | ArrayLike, *, blocks: int, shared: SharedRandomness | None = None
+) -> tuple[NDArray[np.int64], ...]:
+    """Return the row numbers of each block.
+
+    The units are put in an order that depends on ``shared`` and on their number alone; block i takes the i-th run of
+    ``floor(units / blocks)`` of them, and the surplus at the end of that order is left out.
+
+    Parameters
+    ----------
+    n_or_units
+        The number n of records, each its own unit; or the unit of each record, shape (n,): all records of a unit go to one
+        block. Units are numbered by their first appearance; two datasets are neighbours when the records of the unit at
+        one position of this order are replaced.
+    blocks
+        Number of blocks, at least 1 and at most the number of units.
+    shared
+        Key of the order; by default a fresh one. It must be chosen without looking at the data.
+
+    Returns
+    -------
+    tuple of arrays
+        One a block, row numbers in the order of the file. Every record is in at most one block, and which one does not
+        depend on what any record holds.
+
+    Raises
+    ------
+    NotEnoughRecords
+        If there are fewer units than blocks.
+    DataError
+        If a unit is missing.
+
+    Source
+    ------
+    theory L8 and section 9; proof page ``docs/proofs/partition.md``.
+
+    Examples
+    --------
+    >>> parts = partition(10, blocks=3, shared=SharedRandomness(1))
+    >>> [len(part) for part in parts], len(set(np.concatenate(parts)))
+    ([3, 3, 3], 9)
+
+    """
+    blocks = _check.integer("blocks", blocks, least=1)
+    number = _unit_numbers(n_or_units)
+    units = number if isinstance(number, int) else int(number.max(initial=-1)) + 1
+    if units < blocks:
+        message = (
+            f"{units} units of privacy do not fill {blocks} blocks: use at most {units} blocks."
+            if units
+            else "there are no records to cut into blocks."
+        )
+        raise NotEnoughRecords(message, needed=blocks, present=units)
+    order = require_shared(shared).stream("partition").permutation(units)
+    size = units // blocks
+    if isinstance(number, int):
+        return tuple(np.sort(order[block * size : (block + 1) * size]) for block in range(blocks))
+    block_of_unit = np.full(units, blocks)
+    block_of_unit[order[: size * blocks]] = np.repeat(np.arange(blocks), size)
+    block_of_row = block_of_unit[number]
+    rows = np.argsort(block_of_row, kind="stable")
+    ends = np.searchsorted(block_of_row[rows], np.arange(blocks + 1))
+    return tuple(rows[ends[block] : ends[block + 1]] for block in range(blocks))
+
+
+def count_units(n_or_units: int | ArrayLike) -> int:
+    """Return the number of units of privacy; it is public under 'replace one'."""
+    number = _unit_numbers(n_or_units)
+    return number if isinstance(number, int) else int(number.max(initial=-1)) + 1
+
+
+def _unit_numbers(n_or_units: int | ArrayLike) -> int | NDArray[np.int64]:
+    """Return n itself, or the number of each record's unit by first appearance, shape (n,)."""
+    if isinstance(n_or_units, numbers.Integral):
+        return _check.integer("number of records", n_or_units, least=0)
+    names = np.asarray(n_or_units, dtype=object)
+    if names.ndim != 1:
+        message = "units must be one name a record, shape (n,)."
+        raise InvalidParameter(message)
+    known: dict[Any, int] = {}
+    number = np.empty(len(names), dtype=np.int64)
+    for row, name in enumerate(names):
+        if name is None or (isinstance(name, float) and math.isnan(name)):
+            message = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
+            raise DataError(message)
+        number[row] = known.setdefault(name, len(known))
+    return number
+
+
+def fit_blocks(
+    learner: Learner,
+    records: NDArray[Any],
+    *,
+    blocks: Sequence[NDArray[np.int64]],
+    shared: SharedRandomness,
+    progress: Progress | None = None,
+) -> list[Distribution | Abstain]:
+    """Fit each block alone and return one law a block; a fit that fails is that block's abstention.
+
+    Block i's learner is a fresh copy of ``learner``. It sees a copy of block i's records, a seed of its own, and global
+    generators seeded with it; nothing that another block did. No exception or warning of a fit comes out.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner`; it is copied and never fitted itself.
+    records
+        Shape (n, d).
+    blocks
+        Row numbers of each block, from `partition`.
+    shared
+        Gives block i the seed ``shared.seed("learner", i)``.
+    progress
+        Told after each block.
+
+    """
+    laws: list[Distribution | Abstain] = []
+    for block, rows in enumerate(blocks):
+        laws.append(_fit_one(copy.deepcopy(learner), records[rows], seed=shared.seed("learner", block)))
+        if progress is not None:
+            progress(block + 1, len(blocks), "fitting blocks")
+    return laws
+
+
+def _fit_one(learner: Learner, records: NDArray[Any], *, seed: int) -> Distribution | Abstain:
+    with warnings.catch_warnings(), np.errstate(all="ignore"), ambient_seed(seed):
+        warnings.simplefilter("ignore")
+        try:
+            return learner.fit(records, seed=seed)
+        except Exception:  # noqa: BLE001 - theory 9: whatever happens in one block's fit is that block's abstention
+            return ABSTAIN

@@ -1,0 +1,74 @@
+"""Which coupling belongs to which learner, and how few records it can work with; public facts only."""
+
+from dataclasses import dataclass
+from typing import final
+
+from accord.couplings import Coupling, NormalLattice, RaceCoupling
+from accord.errors import InvalidParameter
+from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+
+__all__ = ["Family", "family_of"]
+
+_NORMAL_RATIO = {1: 3.5, 2: 0.5}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What the learning layer needs to know about a learner's laws.
+
+    Parameters
+    ----------
+    coupling
+        An isolated coupling of tuples of these laws.
+    least_block
+        Fewer units than this in a block never give a fit.
+    usual_block
+        Fewer units than this in a block rarely agree; the default sizes refuse them.
+    least_tuple
+        Fewer records than this in a tuple are not coupled.
+    agreeing_ratio
+        Records per vote that can be hoped for, per record of a block, at the default number of blocks and draws.
+
+    """
+
+    coupling: Coupling
+    least_block: int
+    usual_block: int
+    least_tuple: int
+    agreeing_ratio: float
+
+
+def family_of(learner: Learner, *, dimension: int) -> Family:
+    """Return the family of a learner shipped with accord, for records of ``dimension`` columns.
+
+    Raises
+    ------
+    InvalidParameter
+        For other learners: say which coupling their laws need by ``coupling=``.
+
+    """
+    match learner:
+        case GaussianLearner():
+            if dimension not in _NORMAL_RATIO:
+                message = f"GaussianLearner is coupled for one or two columns, not for {dimension}."
+                raise InvalidParameter(message)
+            lattice = NormalLattice(dimension=dimension)
+            return Family(
+                coupling=lattice,
+                least_block=dimension + 2,
+                usual_block=20 * dimension,
+                least_tuple=lattice.least_records,
+                agreeing_ratio=_NORMAL_RATIO[dimension],
+            )
+        case EmpiricalLearner(categories=categories):
+            return Family(
+                coupling=RaceCoupling(categories),
+                least_block=1,
+                usual_block=5,
+                least_tuple=1,
+                agreeing_ratio=0.01,
+            )
+        case _:
+            message = f"{type(learner).__name__} has no coupling of its own: pass one that fits its laws as coupling=."
+            raise InvalidParameter(message)

@@ -1,0 +1,210 @@
+"""The private sampler: blocks, one law a block, an agreed tuple of records."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.couplings import Coupling
+from accord.errors import DataError, InvalidParameter, NotEnoughRecords
+from accord.learners import Learner
+from accord.learning.aggregate import aggregate
+from accord.learning.blocks import Progress, count_units, fit_blocks, partition
+from accord.learning.families import family_of
+from accord.mechanisms import BestOfDraws, StableMode
+from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+
+__all__ = ["PrivateSampler", "as_records"]
+
+_HOPELESS = Fraction(1, 2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateSampler:
+    """Release l synthetic records on which the learners of k blocks agree (theory L8, S9).
+
+    The units are cut into k blocks; the learner fits each block; the laws of l records are coupled so that close laws give
+    exactly equal tuples; a tuple that many blocks share is released, in the best of several independent draws.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns. It needs three facts only: a
+      unit is in one block chosen without looking, a block's vote depends on this block alone, the selection is exact.
+    - A fit that fails is that block's abstention and changes nothing else.
+    - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the same.
+      With ``draws > 1`` the law of the tuple is selected: it is not exactly a tuple of the learned law.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner`.
+    epsilon
+        Above 0, at most 1000.
+    delta
+        Above 0, below 1; choose it well below 1 / number of units.
+    blocks
+        k. `StableMode.votes_needed` and `BestOfDraws.votes_needed` say how many votes must agree.
+    records
+        l, the records of the released tuple.
+    draws
+        R, independent draws of the coupling on the same blocks.
+    coupling
+        An isolated coupling; by default the one of the learner's family.
+
+    Source
+    ------
+    theory L7, L8, S9; proof page ``docs/proofs/sampler.md``.
+
+    Examples
+    --------
+    >>> from accord.learners import GaussianLearner
+    >>> sampler = PrivateSampler(GaussianLearner(), epsilon=1, delta="1e-6", blocks=100, records=90, draws=8)
+    >>> data = SharedRandomness(0).stream("example").normal(5.0, 2.0, size=20_000)
+    >>> release = sampler.release(data)
+    >>> release.value.shape, release.guarantee.epsilon
+    ((90, 1), Fraction(1, 1))
+
+    """
+
+    learner: Learner
+    epsilon: Fraction
+    delta: Fraction
+    blocks: int
+    records: int
+    draws: int = 1
+    coupling: Coupling | None = None
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        epsilon: Number,
+        delta: Number,
+        blocks: int,
+        records: int,
+        draws: int = 1,
+        coupling: Coupling | None = None,
+    ) -> None:
+        if not isinstance(learner, Learner):
+            message = f"learner must have a method fit(records, *, seed); {type(learner).__name__} has none."
+            raise InvalidParameter(message)
+        object.__setattr__(self, "learner", learner)
+        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
+        object.__setattr__(self, "delta", _check.delta(delta))
+        object.__setattr__(self, "blocks", _check.integer("blocks", blocks, least=1))
+        object.__setattr__(self, "records", _check.integer("records", records, least=1))
+        object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=100_000))
+        object.__setattr__(self, "coupling", coupling)
+        self._refuse_hopeless_blocks()
+
+    def _refuse_hopeless_blocks(self) -> None:
+        needed = self.mode.votes_needed(failure=_HOPELESS)
+        if self.blocks < needed:
+            message = (
+                f"blocks must be at least {needed} at this epsilon and delta: even if all {self.blocks} blocks agreed, "
+                f"an answer would be unlikely."
+            )
+            raise InvalidParameter(message)
+
+    @property
+    def mode(self) -> StableMode | BestOfDraws:
+        """The selection: `StableMode` for one draw, `BestOfDraws` for several."""
+        if self.draws == 1:
+            return StableMode(epsilon=self.epsilon, delta=self.delta)
+        return BestOfDraws(epsilon=self.epsilon, delta=self.delta, draws=self.draws)
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """What a release promises when each record is a unit of its own."""
+        return ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE)
+
+    def release(
+        self,
+        data: ArrayLike,
+        *,
+        units: ArrayLike | None = None,
+        shared: SharedRandomness | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+    ) -> Release[NDArray[Any]]:
+        """Release one tuple of ``records`` records, or no answer.
+
+        Parameters
+        ----------
+        data
+            Shape (n, d) or (n,). What is wrong inside a record (a NaN, an unknown category) is the block's affair.
+        units
+            The unit of each record, shape (n,): all records of one person go to one block. By default each record is one.
+        shared
+            Key of partition, learner seeds and coupling; by default a fresh one. Must not depend on the data.
+        randomness
+            Source of the release noise; leave it out.
+        progress
+            Told how far the fits are.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are fewer units than blocks; nothing has been spent.
+
+        """
+        randomness, shared = require_private(randomness), require_shared(shared)
+        records = as_records(data)
+        coupling, least = self._coupling_for(records.shape[1])
+        if units is not None and len(np.asarray(units, dtype=object)) != len(records):
+            message = "units must name one unit a record."
+            raise InvalidParameter(message)
+        n_or_units = len(records) if units is None else units
+        self._refuse_small_blocks(count_units(n_or_units), least=least)
+        rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
+        laws = fit_blocks(self.learner, records, blocks=rows, shared=shared.child("learner"), progress=progress)
+        release = aggregate(
+            laws,
+            records=self.records,
+            coupling=coupling,
+            mode=self.mode,
+            shared=shared.child("coupling"),
+            randomness=randomness,
+        )
+        unit = "record" if units is None else "unit"
+        return Release(release.value, ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, unit))
+
+    def _coupling_for(self, dimension: int) -> tuple[Coupling, int]:
+        """Return the coupling and the least number of units in a block; refuse tuples too small to couple."""
+        if self.coupling is not None:
+            return self.coupling, 1
+        family = family_of(self.learner, dimension=dimension)
+        if self.records < family.least_tuple:
+            message = f"records must be at least {family.least_tuple} for {type(self.learner).__name__}."
+            raise InvalidParameter(message)
+        return family.coupling, family.least_block
+
+    def _refuse_small_blocks(self, units: int, *, least: int) -> None:
+        needed = self.blocks * least
+        if units < needed:
+            usable = units // least
+            message = (
+                f"{self.blocks} blocks of at least {least} need {needed} units of privacy and there are {units}: "
+                f"the largest usable number of blocks is {usable}."
+            )
+            raise NotEnoughRecords(message, needed=needed, present=units)
+
+
+def as_records(data: ArrayLike) -> NDArray[Any]:
+    """Return ``data`` as an array of shape (n, d), without copying where possible and without looking at values."""
+    records = np.asarray(data)
+    if records.ndim == 1:
+        records = records[:, None]
+    if records.ndim != 2 or records.shape[1] == 0:  # noqa: PLR2004 - a table has two dimensions
+        message = "data must have shape (n, d) with d at least 1, or (n,) for one column."
+        raise InvalidParameter(message)
+    if len(records) == 0:
+        message = "there are no records."
+        raise DataError(message)
+    return records

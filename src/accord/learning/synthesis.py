@@ -1,0 +1,213 @@
+"""From a table to a private model and synthetic rows, with sizes chosen from public numbers."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.learners import Learner
+from accord.learning.black_box import PrivateLearner
+from accord.learning.blocks import Progress, count_units
+from accord.learning.families import Family, family_of
+from accord.learning.sampler import as_records
+from accord.mechanisms import BestOfDraws
+from accord.privacy import ApproxDP, NoAnswerType
+from accord.randomness import SharedRandomness
+
+__all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
+
+DEFAULT_DRAWS = 32
+_FEWEST_DRAWS = 4
+_BLOCKS_PER_VOTE = 2.4
+_FAILURE = "0.05"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplePlan:
+    """The public sizes of one run: n units, k blocks of b units, tuples of l records, R draws."""
+
+    units: int
+    blocks: int
+    block_size: int
+    records: int
+    draws: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """What one run released. Nothing here but ``model`` depends on the data, and that is private.
+
+    Parameters
+    ----------
+    model
+        The private model, or None when there was no answer (the budget is spent all the same).
+    guarantee
+        What was promised.
+    plan
+        The public sizes of the run.
+    seeded
+        Whether a person fixed the shared parts by a seed. The release noise is never seeded.
+
+    """
+
+    model: Distribution | None
+    guarantee: ApproxDP
+    plan: SamplePlan
+    seeded: bool
+
+
+def sample_plan(
+    learner: Learner,
+    *,
+    units: int,
+    dimension: int,
+    epsilon: Number,
+    delta: Number,
+    blocks: int | None = None,
+    draws: int | None = None,
+    records: int | None = None,
+) -> SamplePlan:
+    """Choose blocks, draws and tuple size from public numbers.
+
+    The defaults are rules of thumb found by simulation (``benchmarks/sizes.py``): 32 draws; 2.4 blocks for every vote that
+    must agree; as many records a tuple as such blocks usually agree on. They carry no promise of an answer.
+
+    Parameters
+    ----------
+    learner
+        A learner shipped with accord.
+    units, dimension
+        Number of units of privacy and of columns.
+    epsilon, delta
+        Of the release.
+    blocks, draws, records
+        k, R and l where a person has chosen them.
+
+    Raises
+    ------
+    NotEnoughRecords
+        If the units are too few; says how many are needed, or the largest usable number of blocks.
+    InvalidParameter
+        If a chosen number is out of range.
+
+    Examples
+    --------
+    >>> from accord.learners import GaussianLearner
+    >>> sample_plan(GaussianLearner(), units=10_000, dimension=1, epsilon=1, delta="1e-6")
+    SamplePlan(units=10000, blocks=101, block_size=99, records=346, draws=32)
+
+    """
+    family = family_of(learner, dimension=dimension)
+    chosen_draws = _check.integer("draws", DEFAULT_DRAWS if draws is None else draws, least=_FEWEST_DRAWS, most=10_000)
+    mode = BestOfDraws(epsilon=epsilon, delta=delta, draws=chosen_draws)
+    votes = mode.votes_needed(failure=_FAILURE)
+    chosen_blocks = math.ceil(_BLOCKS_PER_VOTE * votes) if blocks is None else _check.integer("blocks", blocks, least=1)
+    if chosen_blocks < votes:
+        message = f"blocks must be at least {votes} at this epsilon and delta: fewer could hardly ever agree on an answer."
+        raise InvalidParameter(message)
+    _refuse_few_units(family, units=units, blocks=chosen_blocks, chosen=blocks is not None)
+    block_size = units // chosen_blocks
+    if records is None:
+        ratio = family.agreeing_ratio * min(2.0, (chosen_blocks / votes - 0.9) / 1.5) * min(1.0, chosen_draws / 32) ** 0.4
+        tuple_size = max(family.least_tuple, math.floor(ratio * block_size))
+    else:
+        tuple_size = _check.integer("records per vote", records, least=family.least_tuple)
+    return SamplePlan(
+        units=units, blocks=chosen_blocks, block_size=block_size, records=tuple_size, draws=chosen_draws
+    )
+
+
+def _refuse_few_units(family: Family, *, units: int, blocks: int, chosen: bool) -> None:
+    least = family.least_block if chosen else family.usual_block
+    needed = least * blocks
+    if units >= needed:
+        return
+    if chosen:
+        message = (
+            f"{blocks} blocks of at least {least} need {needed} units of privacy and there are {units}: "
+            f"the largest usable number of blocks is {units // least}."
+        )
+    else:
+        message = (
+            f"{units} units of privacy are too few: about {needed} are needed at this epsilon and delta "
+            f"({blocks} blocks of {least}). A larger epsilon needs fewer. Nothing was spent."
+        )
+    raise NotEnoughRecords(message, needed=needed, present=units)
+
+
+def synthesise(
+    records: ArrayLike,
+    *,
+    learner: Learner,
+    epsilon: Number,
+    delta: Number,
+    units: ArrayLike | None = None,
+    blocks: int | None = None,
+    draws: int | None = None,
+    records_per_vote: int | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Learn a private model of a table, with sizes chosen by `sample_plan`.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, by `PrivateLearner`; everything else here is chosen from public
+      numbers.
+    - Not promised: an answer; an accuracy.
+
+    Parameters
+    ----------
+    records
+        Shape (n, d).
+    learner, epsilon, delta, units, progress
+        As in `PrivateLearner`.
+    blocks, draws, records_per_vote
+        k, R, l where a person has chosen them.
+    seed
+        Fixes the shared parts (partition, learner seeds, coupling) for tests. The release noise is never seeded.
+
+    """
+    table = as_records(records)
+    plan = sample_plan(
+        learner,
+        units=count_units(len(table) if units is None else units),
+        dimension=table.shape[1],
+        epsilon=epsilon,
+        delta=delta,
+        blocks=blocks,
+        draws=draws,
+        records=records_per_vote,
+    )
+    private = PrivateLearner(
+        learner, epsilon=epsilon, delta=delta, blocks=plan.blocks, records=plan.records, draws=plan.draws
+    )
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    release = private.release(table, units=units, shared=shared.child("release"), progress=progress)
+    model = None if isinstance(release.value, NoAnswerType) else release.value
+    return Synthesis(model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None)
+
+
+def sample_rows(synthesis: Synthesis, *, rows: int, seed: int | None = None) -> NDArray[Any]:
+    """Return ``rows`` synthetic records of the released model, shape (rows, d): free of charge, by post-processing.
+
+    Raises
+    ------
+    InvalidParameter
+        If there was no answer.
+
+    """
+    rows = _check.integer("rows", rows, least=1)
+    if synthesis.model is None:
+        message = "there was no answer, so there is no model to sample."
+        raise InvalidParameter(message)
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    return np.asarray(synthesis.model.sample(rows, shared.stream("synthetic rows")))
