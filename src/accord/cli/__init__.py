@@ -1,1 +1,5 @@
+"""The command line: parsing and printing; what is done stands in `accord.tables` and `accord.learning`."""
 
+from accord.cli.app import main
+
+__all__ = ["main"]

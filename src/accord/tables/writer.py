@@ -4,9 +4,9 @@ import io
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -19,7 +19,7 @@ from accord.errors import InvalidParameter
 from accord.tables.names import shown
 from accord.tables.schema import Column, Schema
 
-__all__ = ["Output", "check_output", "outputs", "rows_as_bytes"]
+__all__ = ["Outputs", "check_output", "outputs", "rows_as_bytes"]
 
 _INT64 = 2.0**63
 _NEEDS_QUOTES = re.compile(r"[,\"\r\n]|^\s|\s$")
@@ -60,30 +60,33 @@ def check_output(path: Path, *, option: str, force: bool, inputs: Sequence[Path]
 
 
 @final
-@dataclass(slots=True)
-class Output:
-    """A file under its temporary name, in the folder where it will stay."""
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Files under temporary names, each in the folder where it will stay."""
 
-    target: Path
-    temporary: Path = field(init=False)
+    temporary: Mapping[Path, Path]
 
-    def __post_init__(self) -> None:
-        self.temporary = self.target.with_name(f".accord-{secrets.token_hex(8)}.part")
-
-    def write(self, content: bytes) -> None:
-        """Replace what the temporary file holds, and wait until the disk has it."""
-        with self.temporary.open("wb") as handle:
+    def write(self, target: Path, content: bytes) -> None:
+        """Fill the temporary file of ``target``, and wait until the disk has it."""
+        with self.temporary[target].open("wb") as handle:
             handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
 
+    def commit(self) -> None:
+        """Put all files in place; if one step fails, take away those that were put there."""
+        with ExitStack() as undo:
+            for target, temporary in self.temporary.items():
+                temporary.replace(target)
+                undo.callback(_remove, target)
+            undo.pop_all()
+
 
 @contextmanager
-def outputs(targets: Sequence[Path]) -> Iterator[list[Output]]:
-    """Give temporary files for all targets, and put them in place together at the end.
+def outputs(targets: Sequence[Path]) -> Iterator[Outputs]:
+    """Give temporary files for all targets; what is not committed is gone at the end.
 
-    They are made at once, so that a folder that cannot be written to shows before anything is spent. If the body or a
-    step of the end fails, no temporary file and no target written here is left.
+    They are made at once, so that a folder that cannot be written to shows before anything is spent.
 
     Raises
     ------
@@ -91,23 +94,15 @@ def outputs(targets: Sequence[Path]) -> Iterator[list[Output]]:
         If a temporary file cannot be made.
 
     """
-    files = [Output(target) for target in targets]
+    files = {target: target.with_name(f".accord-{secrets.token_hex(8)}.part") for target in targets}
     with ExitStack() as cleanup:
-        for file in files:
-            cleanup.callback(_remove, file.temporary)
-            try:
-                file.temporary.touch(exist_ok=False)
-            except OSError:
-                failed = file.target
-            else:
+        for target, temporary in files.items():
+            cleanup.callback(_remove, temporary)
+            with suppress(OSError):
+                temporary.touch(exist_ok=False)
                 continue
-            raise InvalidParameter(f"{shown(failed.name)} cannot be written: its folder does not allow it.")
-        yield files
-        with ExitStack() as undo:
-            for file in files:
-                file.temporary.replace(file.target)
-                undo.callback(_remove, file.target)
-            undo.pop_all()
+            raise InvalidParameter(f"{shown(target.name)} cannot be written: its folder does not allow it.")
+        yield Outputs(files)
 
 
 def rows_as_bytes(rows: NDArray[Any], *, schema: Schema, parquet: bool) -> bytes:

@@ -1,0 +1,112 @@
+"""An outcome as plain data with stable keys; the model file and ``--json`` are this, and the text is made from it."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from accord import __version__
+from accord._exact import to_fraction
+from accord.cli.outcome import Outcome
+from accord.distributions import Categorical, Normal
+
+__all__ = ["as_json", "document", "model_file"]
+
+COMPOSITION = "this run only; the budgets of several runs on the same data add up"
+
+
+def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return everything that may be shown: it is the same for all data that lead to the same release."""
+    answered = outcome.synthesis.model is not None
+    request = outcome.request
+    return {
+        **_released(outcome),
+        "rows": outcome.numbers.rows if answered else 0,
+        "files": {
+            "rows": str(request.out) if answered else None,
+            "model": str(request.model) if answered and request.model is not None else None,
+        },
+        "warnings": list(warnings),
+    }
+
+
+def model_file(outcome: Outcome) -> bytes:
+    """Return the content of the model file: JSON, without the name or a checksum of any file."""
+    return as_json({"format": "accord model", "format_version": 1, **_released(outcome)}).encode("ascii")
+
+
+def as_json(content: dict[str, Any]) -> str:
+    """Return strict JSON in ASCII."""
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _released(outcome: Outcome) -> dict[str, Any]:
+    plan = outcome.synthesis.plan
+    return {
+        "accord": __version__,
+        "answer": outcome.synthesis.model is not None,
+        "model": _model(outcome),
+        "guarantee": _guarantee(outcome),
+        "plan": {
+            "units": plan.units,
+            "blocks": plan.blocks,
+            "block_size": plan.block_size,
+            "records_per_vote": plan.records,
+            "draws": plan.draws,
+        },
+        "seeded": outcome.synthesis.seeded,
+        "noise_seeded": False,
+    }
+
+
+def _model(outcome: Outcome) -> dict[str, Any] | None:
+    names = [column.name for column in outcome.schema.columns]
+    match outcome.synthesis.model:
+        case Normal(mean=mean, covariance=covariance):
+            variances = np.diag(np.array(covariance))
+            deviations = np.sqrt(variances)
+            correlation = covariance[0][1] / (deviations[0] * deviations[1]) if len(names) > 1 else None
+            return {
+                "family": "normal",
+                "columns": names,
+                "mean": list(mean),
+                "standard_deviation": deviations.tolist(),
+                "correlation": None if correlation is None else float(correlation),
+                "covariance": [list(row) for row in covariance],
+            }
+        case Categorical(categories=categories, probabilities=probabilities):
+            return {
+                "family": "categorical",
+                "columns": names,
+                "categories": list(categories),
+                "probabilities": list(probabilities),
+            }
+        case _:
+            return None
+
+
+def _guarantee(outcome: Outcome) -> dict[str, Any]:
+    guarantee = outcome.synthesis.guarantee
+    epsilon = _as_written(outcome.request.epsilon, guarantee.epsilon)
+    delta = _as_written(outcome.request.delta, guarantee.delta)
+    unit = outcome.schema.unit
+    relation = "replacing one record" if unit is None else "replacing all records of one unit"
+    public = "the number of records n is public" if unit is None else "the number of units n is public"
+    return {
+        "statement": f"({epsilon}, {delta})-differential privacy, {relation}; {public}",
+        "epsilon": epsilon,
+        "epsilon_float": float(guarantee.epsilon),
+        "delta": delta,
+        "delta_float": float(guarantee.delta),
+        "neighbouring": "replace one",
+        "unit": "record" if unit is None else "unit",
+        "unit_column": unit,
+        "releases": 1,
+        "composition": COMPOSITION,
+    }
+
+
+def _as_written(text: str, promised: Fraction) -> str:
+    """Return the number as it was asked for, if that is what is promised."""
+    return text.strip() if to_fraction(text) == promised else str(float(promised))

@@ -1,0 +1,69 @@
+"""How a command ends: an exit code and one line on stderr, whatever happened."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from accord.errors import AccordError
+
+__all__ = ["BAD_INPUT", "NO_ANSWER", "UNEXPECTED", "Stop", "guarded", "say"]
+
+UNEXPECTED = 1
+BAD_INPUT = 2
+NO_ANSWER = 3
+_INTERRUPTED = 130
+
+
+class Stop(Exception):
+    """End the command with a code and a line."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def say(message: str) -> None:
+    """Print one line on stderr."""
+    line = " ".join(f"accord: {message}".split())
+    encoding = sys.stderr.encoding or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Turn every exception of a command into its exit code and one line.
+
+    What accord refuses is printed as it stands, since its errors hold no data. Of any other exception only the type is
+    named, because its text may hold data; ``ACCORD_DEBUG=1`` shows it all.
+    """
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except Stop as stop:
+        if stop.__cause__ is not None and _debugging():
+            traceback.print_exc()
+        say(str(stop))
+        code = stop.code
+    except AccordError as error:
+        say(str(error))
+        code = BAD_INPUT
+    except KeyboardInterrupt:
+        say("interrupted: nothing was written; if the release had begun, count its budget as spent.")
+        code = _INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last line of defence
+        if _debugging():
+            traceback.print_exc()
+        say(f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where, and may show data).")
+        code = UNEXPECTED
+    else:
+        return
+    raise typer.Exit(code)
+
+
+def _debugging() -> bool:
+    return os.environ.get("ACCORD_DEBUG") == "1"

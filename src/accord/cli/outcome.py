@@ -1,0 +1,21 @@
+"""What a synthesis gave."""
+
+from dataclasses import dataclass
+from typing import final
+
+from accord.cli.request import Numbers, Request
+from accord.learning.synthesis import Synthesis
+from accord.tables import Schema
+
+__all__ = ["Outcome"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Public facts and the release, nothing else: the request, its numbers, the schema, and the synthesis."""
+
+    request: Request
+    numbers: Numbers
+    schema: Schema
+    synthesis: Synthesis

@@ -1,0 +1,116 @@
+"""An outcome for people: a table on a terminal, plain lines elsewhere."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from accord.tables.names import escaped
+
+__all__ = ["print_document", "progress_bar"]
+
+_MOST_CATEGORIES = 40
+
+Line = tuple[str, str]
+
+
+def print_document(content: dict[str, Any], *, commands: tuple[str, ...] = ()) -> None:
+    """Print a document on stdout, behind the command lines that lead to it."""
+    sections = [
+        *([("Command", [("", command) for command in commands])] if commands else []),
+        ("Released model", list(_model(content["model"]))),
+        ("Guarantee", list(_guarantee(content))),
+        ("Plan", list(_plan(content["plan"]))),
+        ("Files", list(_files(content))),
+    ]
+    console = Console(file=sys.stdout, highlight=False)
+    if console.is_terminal:
+        _print_tables(console, sections)
+    else:
+        _print_lines(sections)
+
+
+@contextmanager
+def progress_bar(*, wanted: bool) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Give a function that moves a bar on stderr, or None if there is no terminal or it is not wanted."""
+    console = Console(stderr=True)
+    if not (wanted and console.is_terminal):
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("releasing", total=None)
+
+        def report(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        yield report
+
+
+def _model(model: dict[str, Any] | None) -> Iterator[Line]:
+    if model is None:
+        yield "", "none: the blocks did not agree"
+    elif model["family"] == "normal":
+        for name, mean, deviation in zip(model["columns"], model["mean"], model["standard_deviation"], strict=True):
+            yield escaped(name), f"mean {mean:.6g}, standard deviation {deviation:.6g}"
+        if model["correlation"] is not None:
+            yield "correlation", f"{model['correlation']:.4f}"
+    else:
+        yield "column", escaped(model["columns"][0])
+        pairs = list(zip(model["categories"], model["probabilities"], strict=True))
+        for category, probability in pairs[:_MOST_CATEGORIES]:
+            yield escaped(category), f"{probability:.4f}"
+        if len(pairs) > _MOST_CATEGORIES:
+            yield "...", f"{len(pairs) - _MOST_CATEGORIES} more: see --json or --model"
+
+
+def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
+    guarantee = content["guarantee"]
+    yield "", guarantee["statement"]
+    if guarantee["unit_column"] is not None:
+        yield "unit", f"the records that share a value of {escaped(guarantee['unit_column'])}"
+    yield "budget", guarantee["composition"]
+    yield "seeded", "yes (partition, learners, coupling, sampling; never the noise)" if content["seeded"] else "no"
+    yield "accord", content["accord"]
+
+
+def _plan(plan: dict[str, int]) -> Iterator[Line]:
+    yield "units", f"{plan['units']} in {plan['blocks']} blocks of {plan['block_size']}"
+    yield "records per vote", str(plan["records_per_vote"])
+    yield "draws", str(plan["draws"])
+
+
+def _files(content: dict[str, Any]) -> Iterator[Line]:
+    if not content["answer"]:
+        yield "", "none: nothing was written"
+        return
+    yield "rows", f"{escaped(content['files']['rows'])} ({content['rows']} rows)"
+    if content["files"]["model"] is not None:
+        yield "model", escaped(content["files"]["model"])
+
+
+def _print_tables(console: Console, sections: list[tuple[str, list[Line]]]) -> None:
+    for title, lines in sections:
+        console.print(Text(title, style="bold"))
+        grid = Table.grid(padding=(0, 2, 0, 2))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        alone = [value for label, value in lines if not label]
+        for value in alone:
+            console.print(Text(f"  {value}"), soft_wrap=True)
+        for label, value in lines:
+            if label:
+                grid.add_row(Text(label), Text(value))
+        console.print(grid)
+
+
+def _print_lines(sections: list[tuple[str, list[Line]]]) -> None:
+    for title, lines in sections:
+        print(title)
+        for label, value in lines:
+            print(f"  {label}: {value}" if label else f"  {value}")

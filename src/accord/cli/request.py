@@ -1,0 +1,126 @@
+"""What was asked for on the command line, checked before any file is opened."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import final
+
+from accord import _check
+from accord.errors import InvalidParameter, SchemaMismatch
+from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+from accord.tables import Schema
+
+__all__ = ["Numbers", "Request", "learner_for"]
+
+_LEAST_EPSILON = Fraction(1, 10**9)
+_MOST_ROWS = 10_000_000
+_MOST = 10**9
+_NAMES = ("gaussian", "empirical")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of a synthesis as they were written; an option that was not given is None.
+
+    The meaning of each is in the help of ``accord synth``.
+    """
+
+    data: Path
+    schema: Path | None
+    epsilon: str
+    delta: str
+    rows: str
+    out: Path
+    learner: str | None = None
+    unit: str | None = None
+    blocks: str | None = None
+    draws: str | None = None
+    records: str | None = None
+    model: Path | None = None
+    seed: str | None = None
+    force: bool = False
+
+    def numbers(self) -> "Numbers":
+        """Return the numbers among them.
+
+        Raises
+        ------
+        InvalidParameter
+            Naming the option and what it accepts.
+
+        """
+        if self.learner is not None and self.learner not in _NAMES:
+            raise InvalidParameter(f"--learner must be one of {' or '.join(_NAMES)}.")
+        return Numbers(
+            epsilon=_epsilon(self.epsilon),
+            delta=_delta(self.delta),
+            rows=_check.integer("--rows", self.rows, least=1, most=_MOST_ROWS),
+            blocks=_count("--blocks", self.blocks),
+            draws=_count("--draws", self.draws),
+            records=_count("--records", self.records),
+            seed=None if self.seed is None else _check.integer("--seed-for-tests", self.seed, least=0, most=2**63 - 1),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The numbers of a request, exact."""
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int
+    blocks: int | None
+    draws: int | None
+    records: int | None
+    seed: int | None
+
+
+def learner_for(schema: Schema, *, name: str | None) -> Learner:
+    """Return the learner for the declared columns; ``name`` must agree with them.
+
+    Raises
+    ------
+    SchemaMismatch
+        If this version has no learner for these columns, or the named one is for others.
+
+    """
+    kinds = [column.kind for column in schema.columns]
+    numbers, categories = kinds.count("number"), kinds.count("category")
+    if (numbers, categories) not in {(1, 0), (2, 0), (0, 1)}:
+        raise SchemaMismatch(
+            f"this version learns one or two number columns, or exactly one category column; the schema declares "
+            f"{numbers} number and {categories} category: delete the columns you do not need from it."
+        )
+    fitting = "gaussian" if numbers else "empirical"
+    if name is not None and name != fitting:
+        raise SchemaMismatch(f"--learner {name} does not fit the declared columns: leave it out, or say {fitting}.")
+    return GaussianLearner() if numbers else EmpiricalLearner(schema.columns[0].categories)
+
+
+def _epsilon(text: str) -> Fraction:
+    try:
+        value = _check.epsilon(text, name="--epsilon")
+    except InvalidParameter:
+        value = Fraction(0)
+    if value < _LEAST_EPSILON:
+        raise InvalidParameter(
+            '--epsilon must be a number from 1e-9 to 1000, written like 0.5 (0 is not "off": a release always has a '
+            "privacy loss)."
+        )
+    return value
+
+
+def _delta(text: str) -> Fraction:
+    try:
+        return _check.delta(text, name="--delta")
+    except InvalidParameter:
+        raise InvalidParameter(
+            '--delta must be a number from 2^-100 to below 1, written like 1e-6 (0 is not "off": a release of what the '
+            "blocks agree on needs a positive delta; choose it well below 1 / number of records)."
+        ) from None
+
+
+def _count(option: str, text: str | None) -> int | None:
+    return None if text is None else _check.integer(option, text, least=1, most=_MOST)
