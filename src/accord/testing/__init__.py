@@ -1,5 +1,6 @@
 """For tests, accord's own and yours. Nothing in here is private."""
 
+from accord.testing.enumeration import hockey_stick, neighbours, vote_vectors, worst_delta
 from accord.testing.replay import ReplayRandomness
 
-__all__ = ["ReplayRandomness"]
+__all__ = ["ReplayRandomness", "hockey_stick", "neighbours", "vote_vectors", "worst_delta"]

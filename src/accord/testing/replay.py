@@ -12,8 +12,8 @@ __all__ = ["ReplayRandomness"]
 class ReplayRandomness(PrivateRandomness):
     """Stand in for `PrivateRandomness` with bytes that depend on a key alone.
 
-    Not private: never release anything with it. It makes tests on neighbours comparable (same noise, other data) and runs
-    repeatable. Copies and pickles start again from the beginning.
+    Not private: never release anything with it. It makes tests on neighbours comparable (same noise, other data) and
+    runs repeatable. Copies and pickles start again from the beginning.
 
     Formal guarantees
     -----------------
