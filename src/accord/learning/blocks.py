@@ -152,5 +152,5 @@ def _fit_one(learner: Learner, records: NDArray[Any], *, seed: int) -> Distribut
         warnings.simplefilter("ignore")
         try:
             return learner.fit(records, seed=seed)
-        except Exception:  # noqa: BLE001 - theory 9: whatever happens in one block's fit is that block's abstention
+        except (Exception, SystemExit):  # noqa: BLE001 - theory 9: whatever happens in one block's fit is that block's abstention
             return ABSTAIN
