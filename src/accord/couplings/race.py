@@ -226,9 +226,8 @@ class _Race:
         masses = np.array([probabilities[low:high].sum() for low, high in pairwise(self._cuts)])
         present = masses > 0
         logs = np.log(masses, out=np.zeros_like(masses), where=present)
-        weights: _Floats = self._ways.copy()
-        for counts, log in zip(self._columns, logs, strict=True):  # no BLAS: its last bits depend on its threads
-            weights += counts * log
+        # No matrix product: BLAS may round differently with another number of threads.
+        weights: _Floats = self._ways + (self._columns * logs[:, None]).sum(axis=0)
         weights[(self._columns[~present] > 0).any(axis=0)] = -np.inf
         return weights
 
