@@ -17,14 +17,14 @@ __all__ = ["labels_from_text", "labels_from_typed", "numbers_from_text", "number
 _Floats = NDArray[np.float64]
 _WHOLE_LIMIT = 2.0**53
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
+_WHOLE = r"^[+-]?[0-9]+$"
 
 
 def numbers_from_text(cells: pa.Array, *, column: Column) -> _Floats:
     """Return float64 with NaN for missing; ASCII spaces around a number or a missing token are ignored.
 
     A number is written as in Python, in ASCII digits and without underscores; it must be finite, and below 2^53 in size
-    if it is a whole number, because beyond two of them could become one.
+    if it is written as a whole number, because beyond two of them could become one.
     """
     if column.missing:
         cells = pc.ascii_trim_whitespace(cells)
@@ -117,8 +117,8 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
 def _by_policy(values: _Floats, *, readable: NDArray[np.bool_], missing: NDArray[np.bool_], column: Column) -> _Floats:
     if column.unreadable == "refuse" and not (readable | missing).all():
         raise SchemaMismatch(
-            f"column {shown(column.name)} has cells that cannot be read as finite numbers: list what means missing "
-            f'under missing, or say unreadable = "missing" for this column in the schema.'
+            f"column {shown(column.name)} has cells that are not finite numbers (or are whole ones of 2^53 or more): list "
+            f'what means missing under missing, or say unreadable = "missing" for this column in the schema.'
         )
     return np.where(readable & ~missing, values, np.nan)
 

@@ -20,7 +20,7 @@ BLOCK = 4 << 20
 """Bytes that pyarrow parses at a time; no record may be longer."""
 
 _LONGEST_LINE = 1 << 20
-_TAIL = "accord:end"
+_TAIL = "\x03"
 
 
 def csv_header(path: Path, *, compressed: bool) -> tuple[str, ...]:
@@ -82,11 +82,13 @@ def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[in
     name = shown(path.name)
     with open_text(path, compressed=compressed) as raw:
         source = CheckedText(raw, name=path.name, tail=(",".join([_TAIL] * width) + "\n").encode())
-        complete = False
+        last = None
         try:
-            for columns, last in _marked(_parsed(source, width=width, wanted=wanted, ragged=ragged)):
-                complete = last and all(column[-1].as_py() == _TAIL for column in columns)
-                yield [column.slice(0, len(column) - 1) for column in columns] if complete else columns
+            for columns, more in _marked(_parsed(source, width=width, wanted=wanted, ragged=ragged)):
+                if more:
+                    yield columns
+                else:
+                    last = columns
         except pa.ArrowException:
             fault = source.fault or DataError(
                 f"the data file {name} cannot be read as CSV: a record is longer than {BLOCK >> 20} MiB, "
@@ -94,11 +96,12 @@ def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[in
             )
             raise fault from None
     # The tail is the last record, unless it was swallowed by a cell that is still open.
-    if not complete:
+    if last is None or any(column[-1].as_py() != _TAIL for column in last):
         raise DataError(f"the data file {name} ends within a quoted cell: a closing quotation mark is missing.")
     if ragged:
         count = "1 record has" if len(ragged) == 1 else f"{len(ragged)} records have"
         raise DataError(f"the data file {name} is not a table: {count} more or fewer cells than the header ({width}).")
+    yield [column.slice(0, len(column) - 1) for column in last]
 
 
 def _parsed(source: CheckedText, *, width: int, wanted: Sequence[int], ragged: list[int]) -> Iterator[list[pa.Array]]:
@@ -126,13 +129,13 @@ def _parsed(source: CheckedText, *, width: int, wanted: Sequence[int], ragged: l
 
 
 def _marked(batches: Iterator[list[pa.Array]]) -> Iterator[tuple[list[pa.Array], bool]]:
-    """Yield each batch that has records, and whether it is the last one."""
+    """Yield each batch that has records, and whether there are more."""
     held: list[pa.Array] | None = None
     for columns in batches:
         if len(columns[0]) == 0:
             continue
         if held is not None:
-            yield held, False
+            yield held, True
         held = columns
     if held is not None:
-        yield held, True
+        yield held, False

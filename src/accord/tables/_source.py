@@ -68,11 +68,10 @@ class CheckedText(io.RawIOBase):
         super().__init__()
         self._raw = raw
         self._name = shown(name)
-        self._tail = tail
+        self._end = b"\n" + tail
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._position = 0
-        self._last = b"\n"
-        self._ended = False
+        self._ahead: bytes | None = None
         self.fault: DataError | None = None
 
     def readable(self) -> bool:
@@ -81,20 +80,23 @@ class CheckedText(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes, none at the end."""
-        if self._ended:
-            return b""
-        chunk = self._next(size)
+        # One step ahead, so that the tail comes with the last bytes: pyarrow wants the end of a record in every piece.
+        room = size - len(self._end) if size > len(self._end) else size
+        chunk = self._next(room).removeprefix(_BOM) if self._ahead is None else self._ahead
         if not chunk:
-            self._ended = True
-            self._check(b"", final=True)
-            return (b"" if self._last in b"\r\n" else b"\n") + self._tail
-        self._last = chunk[-1:]
-        self._check(chunk, final=False)
-        first = self._position == 0
-        self._position += len(chunk)
-        return (chunk.removeprefix(_BOM) or self.read(size)) if first else chunk
+            return b""
+        self._ahead = self._next(room)
+        if self._ahead:
+            return chunk
+        return chunk + (self._end[1:] if chunk[-1:] in {b"\r", b"\n"} else self._end)
 
     def _next(self, size: int) -> bytes:
+        chunk = self._raw_bytes(size)
+        self._check(chunk, final=not chunk)
+        self._position += len(chunk)
+        return chunk
+
+    def _raw_bytes(self, size: int) -> bytes:
         try:
             return self._raw.read(size)
         except (OSError, EOFError, zlib.error):
