@@ -117,7 +117,7 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
 def _by_policy(values: _Floats, *, readable: NDArray[np.bool_], missing: NDArray[np.bool_], column: Column) -> _Floats:
     if column.unreadable == "refuse" and not (readable | missing).all():
         raise SchemaMismatch(
-            f"column {shown(column.name)} has cells that are not finite numbers (or are whole ones of 2^53 or more): list "
+            f"column {shown(column.name)} has cells that are not finite numbers (or are whole and 2^53 or more): list "
             f'what means missing under missing, or say unreadable = "missing" for this column in the schema.'
         )
     return np.where(readable & ~missing, values, np.nan)
