@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
@@ -15,7 +14,6 @@ from accord.learners import EmpiricalLearner, GaussianLearner
 
 Floats = NDArray[np.float64]
 
-unit = st.floats(-1, 1, allow_nan=False, width=32)
 seeds = st.integers(0, 2**32 - 1)
 labels = st.one_of(st.booleans(), st.integers(), st.text(max_size=5), st.tuples(st.integers(0, 3), st.text(max_size=2)))
 label_lists = st.lists(labels, min_size=1, max_size=6, unique_by=lambda label: (isinstance(label, bool), label))
@@ -24,10 +22,10 @@ label_lists = st.lists(labels, min_size=1, max_size=6, unique_by=lambda label: (
 @st.composite
 def normals(draw: st.DrawFn, *, dimension: int | None = None) -> Normal:
     d = dimension or draw(st.integers(1, 4))
-    root = draw(arrays(np.float64, (d, d), elements=unit))
-    scale = 10.0 ** draw(arrays(np.int64, d, elements=st.integers(-6, 6)))
-    mean = draw(arrays(np.float64, d, elements=unit)) * scale
-    return Normal(mean, (root @ root.T + 0.1 * np.eye(d)) * np.outer(scale, scale))
+    generator = np.random.default_rng(draw(seeds))
+    root = generator.uniform(-1, 1, size=(d, d))
+    scale = 10.0 ** generator.integers(-6, 7, size=d)
+    return Normal(generator.uniform(-1, 1, size=d) * scale, (root @ root.T + 0.1 * np.eye(d)) * np.outer(scale, scale))
 
 
 # --- Normal -----------------------------------------------------------------------------------------------------------
