@@ -126,6 +126,16 @@ def test_gaussian_keeps_nearly_collinear_columns_that_floats_can_tell_apart() ->
     assert conditional == pytest.approx(1e-10, rel=0.9)
 
 
+def test_gaussian_fails_where_the_law_itself_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Normal:
+        raise InvalidParameter("covariance 0.123 must be positive definite")
+
+    monkeypatch.setattr("accord.learners.gaussian.Normal", refuse)
+    with pytest.raises(FitFailed, match="singular") as caught:
+        fit(BASE)
+    assert caught.value.__context__ is None
+
+
 def test_d_plus_1_rows_are_enough() -> None:
     assert fit(BASE[:4]).dimension == 3
 
