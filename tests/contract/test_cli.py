@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -242,7 +242,7 @@ def test_nasty_files_that_are_fine(frozen: list[dict[str, Any]], name: str) -> N
     assert np.isnan(records).sum() == missing
 
 
-CANARIES = {
+CANARIES: dict[str, str | bytes] = {
     "text among numbers": f"x,y\n1,2\n{CANARY},3\n",
     "late text": "x,y\n" + "1,2\n" * 300_000 + f"{CANARY},3\n",
     "long text": f"x,y\n1,2\n{CANARY * 100_000},3\n",
@@ -335,7 +335,8 @@ def test_the_json_result_has_stable_keys(frozen: list[dict[str, Any]]) -> None:
     result = synth("d.csv", "s.toml", "--json", epsilon="0.50")
     content = json.loads(result.stdout)
     assert list(content) == [
-        "accord", "answer", "model", "guarantee", "plan", "seeded", "noise_seeded", "rows", "files", "warnings", "commands",
+        "accord", "answer", "model", "guarantee", "plan", "seeded", "noise_seeded",
+        "rows", "files", "warnings", "commands",
     ]  # fmt: skip
     assert content["model"] == {
         "family": "categorical",
@@ -377,10 +378,8 @@ def test_delta_not_below_one_over_n_is_a_warning(frozen: list[dict[str, Any]]) -
     assert "which is 10" in result.stderr
     assert len(json.loads(result.stdout)["warnings"]) == 1
     assert synth("d.csv", "s.toml", "--force", delta="0.099").stderr == ""
-    assert (
-        "number of units (which is 1)" in synth("d.csv", "s.toml", "--force", "--unit", "who", delta="0.9999").stderr
-        or True
-    )
+    write("d.csv", "x,who\n" + "1,p\n1,q\n" * 10)
+    assert "number of units (which is 2)" in synth("d.csv", "s.toml", "--force", "--unit", "who", delta="1/2").stderr
 
 
 def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +435,15 @@ def test_a_failing_write_leaves_nothing(
     assert snapshot() == before
 
 
-@pytest.mark.parametrize(("error", "code"), [(ValueError(CANARY), 1), (KeyboardInterrupt(CANARY), 130)])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError(CANARY), 1),
+        (OSError(CANARY), 1),
+        (OSError(28, "No space", CANARY), 1),
+        (KeyboardInterrupt(CANARY), 130),
+    ],
+)
 def test_what_nobody_expected(monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int) -> None:
     def failing(*_: Any, **__: Any) -> NoReturn:
         raise error
@@ -445,7 +452,7 @@ def test_what_nobody_expected(monkeypatch: pytest.MonkeyPatch, error: BaseExcept
     write("d.csv", "x\n1\n2\n")
     monkeypatch.setattr(accord.cli.job, "synthesise", failing)
     line = refused(synth("d.csv"), code=code)
-    assert ("ValueError" in line) == (code == 1)
+    assert (type(error).__name__ in line) == (code == 1 and not getattr(error, "strerror", None))
     assert snapshot().keys() == {"s.toml", "d.csv"}
     monkeypatch.setenv("ACCORD_DEBUG", "1")
     assert ("Traceback" in synth("d.csv").stderr) == (code == 1)

@@ -44,26 +44,33 @@ def guarded() -> Iterator[None]:
         yield
     except typer.Exit:
         raise
-    except Stop as stop:
-        if stop.__cause__ is not None and _debugging():
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
+        code, message = _ending(error)
+        foreign = error.__cause__ is not None if isinstance(error, Stop) else code == UNEXPECTED
+        if foreign and os.environ.get("ACCORD_DEBUG") == "1":
             traceback.print_exc()
-        say(str(stop))
-        code = stop.code
-    except AccordError as error:
-        say(str(error))
-        code = BAD_INPUT
-    except KeyboardInterrupt:
-        say("interrupted: nothing was written; if the release had begun, count its budget as spent.")
-        code = _INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last line of defence
-        if _debugging():
-            traceback.print_exc()
-        say(f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where, and may show data).")
-        code = UNEXPECTED
+        say(message)
     else:
         return
     raise typer.Exit(code)
 
 
-def _debugging() -> bool:
-    return os.environ.get("ACCORD_DEBUG") == "1"
+def _ending(error: BaseException) -> tuple[int, str]:
+    """Return the exit code and the line for an exception."""
+    match error:
+        case Stop():
+            return error.code, str(error)
+        case AccordError():
+            return BAD_INPUT, str(error)
+        case KeyboardInterrupt():
+            return (
+                _INTERRUPTED,
+                "interrupted: nothing was written; if the release had begun, count its budget as spent.",
+            )
+        case OSError():
+            return UNEXPECTED, f"the operating system reports: {error.strerror or type(error).__name__}."
+        case _:
+            return (
+                UNEXPECTED,
+                f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where, and may show data).",
+            )

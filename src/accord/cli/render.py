@@ -97,7 +97,7 @@ def _files(content: dict[str, Any]) -> Iterator[Line]:
 def _print_tables(console: Console, sections: list[tuple[str, list[Line]]]) -> None:
     for title, lines in sections:
         console.print(Text(title, style="bold"))
-        grid = Table.grid(padding=(0, 2, 0, 2))
+        grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
         grid.add_column(overflow="fold")
         alone = [value for label, value in lines if not label]
@@ -105,7 +105,7 @@ def _print_tables(console: Console, sections: list[tuple[str, list[Line]]]) -> N
             console.print(Text(f"  {value}"), soft_wrap=True)
         for label, value in lines:
             if label:
-                grid.add_row(Text(label), Text(value))
+                grid.add_row(Text(f"  {label}"), Text(value))
         console.print(grid)
 
 

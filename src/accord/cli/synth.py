@@ -85,6 +85,7 @@ def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> 
         sys.stdout.write(as_json({**content, "commands": list(commands)}))
     else:
         print_document(content, commands=commands)
+    sys.stdout.flush()
     if not content["answer"]:
         raise Stop(
             NO_ANSWER,
