@@ -72,5 +72,5 @@ def _ending(error: BaseException) -> tuple[int, str]:
         case _:
             return (
                 UNEXPECTED,
-                f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where, and may show data).",
+                f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where; it may show data).",
             )
