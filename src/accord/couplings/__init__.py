@@ -1,5 +1,7 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
+from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.protocol import Coupled, Coupling, Vote
+from accord.couplings.race import RaceCoupling
 
-__all__ = ["Coupled", "Coupling", "Vote"]
+__all__ = ["Coupled", "Coupling", "NormalLattice", "RaceCoupling", "Vote"]

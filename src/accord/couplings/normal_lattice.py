@@ -95,10 +95,10 @@ class _Points:
         self._chart = chart
         self._draws = np.array([shared.word("normal lattice", "draw", draw) for draw in range(draws)], dtype=np.uint64)
 
-    def _streams(self, cells: Integers) -> NDArray[np.uint64]:
-        """Return the state of each cell's stream in each draw, shape (draws, n)."""
+    def _streams(self, cells: Integers, draws: slice = slice(None)) -> NDArray[np.uint64]:
+        """Return the state of each cell's stream in the given draws, shape (draws, n)."""
         tags = self._shared.hash_rows(cells, "normal lattice", "cell")
-        return mix(tags[None, :] ^ self._draws[:, None])
+        return mix(tags[None, :] ^ self._draws[draws, None])
 
     @staticmethod
     def _uniforms(streams: NDArray[np.uint64], counter: Integers) -> Floats:
@@ -158,7 +158,7 @@ class _Points:
         """Return the records of the tuple named ``key``, shape (l, d): their mean and scatter are the point's."""
         named = np.frombuffer(key, dtype="<i8").astype(np.int64)
         cells, which = named[None, :-1], named[-1:]
-        offsets = self._offsets(self._streams(cells)[draw], which)
+        offsets = self._offsets(self._streams(cells, slice(draw, draw + 1))[0], which)
         mean, factor = self._chart.place(cells, offsets)
         noise = self._shared.stream("normal lattice", "records", draw, key.hex()).standard_normal(
             (self._chart.records, self._chart.dimension)
