@@ -77,8 +77,8 @@ class BestOfDraws:
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=_MOST_DRAWS))
         if self.delta > Fraction(self._growth(), 2**_GROWTH_BITS) - 1:
             message = (
-                "delta must be at most exp(epsilon / 2) - 1: with a larger one, a value that loses its only vote would "
-                "change the other probabilities by more than epsilon allows. Choose a delta well below epsilon / 2."
+                "delta must be at most exp(epsilon / 2) - 1: the proof needs that a value that loses its only vote "
+                "changes the sum of weights by no more than a factor exp(epsilon / 2). Choose a smaller one."
             )
             raise InvalidParameter(message)
 

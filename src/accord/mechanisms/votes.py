@@ -230,6 +230,8 @@ def _decimal(vote: Decimal) -> Canonical:
 
 
 def _datetime(vote: datetime) -> Canonical:
+    if type(vote) is not datetime:  # a subclass may hold more, or be no time at all
+        _refuse(vote)
     offset = vote.utcoffset()
     zone = None if offset is None else timezone(offset)
     day = (vote.year, vote.month, vote.day, vote.hour, vote.minute, vote.second, vote.microsecond)
@@ -238,6 +240,8 @@ def _datetime(vote: datetime) -> Canonical:
 
 
 def _date(vote: date) -> Canonical:
+    if type(vote) is not date:
+        _refuse(vote)
     value = date(vote.year, vote.month, vote.day)
     return Canonical(_pack(b"d", *map(_whole, (vote.year, vote.month, vote.day))), value)
 
@@ -258,7 +262,8 @@ def _has_fields(vote: object) -> bool:
     """Whether this is an instance of a frozen dataclass or of a named tuple."""
     kind = type(vote)
     if is_dataclass(kind):
-        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined] # not in typeshed
+        frozen = bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined] # not in typeshed
+        return frozen and not issubclass(kind, Enum)
     return issubclass(kind, tuple) and kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
 
 
@@ -266,8 +271,8 @@ def _record(vote: Any) -> Canonical:  # noqa: ANN401 - any dataclass or named tu
     names = [field.name for field in fields(vote)] if is_dataclass(vote) else vote._fields
     parts = {name: canonical(getattr(vote, name)) for name in names}
     key = _pack(b"R", _class_name(vote), *(_pack(b"=", _text(name), part.key) for name, part in parts.items()))
-    if isinstance(vote, tuple):
-        return Canonical(key, type(vote)(*(part.value for part in parts.values())))
+    if not is_dataclass(vote):
+        return Canonical(key, vote._make(part.value for part in parts.values()))
     value = object.__new__(type(vote))
     for name, part in parts.items():
         object.__setattr__(value, name, part.value)
@@ -294,6 +299,7 @@ def _structured(vote: np.void) -> Canonical:
     value = _canonical_array(np.array([vote]))
     if value is None:
         _refuse(vote)
+    value.flags.writeable = False  # so that its entry can be hashed
     return Canonical(_pack(b"V", _text(repr(value.dtype.descr)), value.tobytes()), value[0])
 
 
