@@ -18,6 +18,7 @@ from accord.randomness import SharedRandomness, mix, uniform_open
 __all__ = ["NormalLattice"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_ARRIVALS_AT_ONCE = 1 << 20
 _LOG_ROUNDS = np.log([2.0, 6.0, 18.0, 54.0])
 """Scores are looked for below 2, then 6, ...; the winner's score is Exp(1), so beyond 54 there is none (exp(-54))."""
 
@@ -118,34 +119,40 @@ class _Points:
             return [ABSTAIN] * len(self._draws)
 
     def _race(self, reach: NormalCells) -> list[Vote]:
-        size = self._chart.size
-        streams = self._streams(reach.cells)
-        number = np.zeros(streams.shape, dtype=np.int64)
-        arrival = -np.log(self._uniforms(streams, number))
-        draws = len(streams)
-        best = np.full(draws, np.inf)
-        winner = np.zeros((draws, 2), dtype=np.int64)
+        together = max(1, _ARRIVALS_AT_ONCE // len(reach.cells))
+        votes: list[Vote] = []
+        for start in range(0, len(self._draws), together):
+            votes += self._race_in(reach, slice(start, start + together))
+        return votes
+
+    def _race_in(self, reach: NormalCells, draws: slice) -> list[Vote]:
+        """Run the race in some draws, with the points in order of arrival in each cell, cells in which none can win left out."""
+        width = self._chart.size + 1
+        streams = self._streams(reach.cells, draws)
+        first = self._uniforms(streams, np.zeros(1, dtype=np.int64))
+        draw, cell = np.nonzero(first > np.exp(-np.exp(_LOG_ROUNDS[-1] + reach.log_bound)))
+        stream, arrival, bound = streams[draw, cell], -np.log(first[draw, cell]), reach.log_bound[cell]
+        number = np.zeros(len(draw), dtype=np.int64)
+        least = np.log(arrival) - bound
+        best = np.full(len(streams), np.inf)
+        winner = np.zeros((len(streams), 2), dtype=np.int64)
         for level in _LOG_ROUNDS:
-            while True:
-                limit = np.minimum(best, level)
-                draw, cell = np.nonzero(np.log(arrival) - reach.log_bound < limit[:, None])
-                if len(draw) == 0:
-                    break
-                which = number[draw, cell]
-                offsets = self._offsets(streams[draw, cell], which)
-                score = np.log(arrival[draw, cell]) - reach.log_density(cell, offsets)
-                order = np.lexsort((which, cell, score, draw))
-                found, place = np.unique(draw[order], return_index=True)
+            while len(now := np.nonzero(least < np.minimum(best[draw], level))[0]):
+                offsets = self._offsets(stream[now], number[now])
+                score = least[now] + bound[now] - reach.log_density(cell[now], offsets)
+                order = np.lexsort((number[now], cell[now], score, draw[now]))
+                found, place = np.unique(draw[now][order], return_index=True)
                 leader = order[place]
                 better = score[leader] < best[found]
                 found, leader = found[better], leader[better]
                 best[found] = score[leader]
-                winner[found, 0], winner[found, 1] = cell[leader], which[leader]
-                number[draw, cell] += 1
-                arrival[draw, cell] -= np.log(self._uniforms(streams[draw, cell], (which + 1) * (size + 1)))
+                winner[found, 0], winner[found, 1] = cell[now][leader], number[now][leader]
+                number[now] += 1
+                arrival[now] -= np.log(self._uniforms(stream[now], number[now] * width))
+                least[now] = np.log(arrival[now]) - bound[now]
         return [
-            np.append(reach.cells[cell], which).astype("<i8").tobytes() if np.isfinite(score) else ABSTAIN
-            for (cell, which), score in zip(winner, best, strict=True)
+            np.append(reach.cells[place], which).astype("<i8").tobytes() if np.isfinite(score) else ABSTAIN
+            for (place, which), score in zip(winner, best, strict=True)
         ]
 
     def _offsets(self, streams: NDArray[np.uint64], which: Integers) -> Floats:

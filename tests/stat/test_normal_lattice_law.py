@@ -1,0 +1,192 @@
+"""The hashed lattice against theory S1 and S3: marginals, agreement, independence, equivariance.
+
+Every acceptance uses |z| < 5.5 (two-sided rate 4e-8 a statement, about 30 statements: below 2e-6 for the whole file by a
+union; each single one below 1e-6), and every rejection shows that a law 10 % wrong lies beyond the same line.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN
+from accord.couplings import NormalLattice
+from accord.couplings._chart import Chart
+from accord.couplings._normal_cells import NormalCells
+from accord.distributions import Normal
+from accord.errors import FitFailed
+from accord.randomness import SharedRandomness
+
+LINE = 5.5
+Floats = NDArray[np.float64]
+
+
+def tuples(law: Normal, *, records: int, draws: int, key: int) -> Floats:
+    """Return the coupled tuples of one law, shape (draws, records, d)."""
+    coupled = NormalLattice(dimension=law.dimension).couple(
+        [law], records=records, draws=draws, shared=SharedRandomness(key)
+    )
+    return np.stack([coupled.decode(draw, coupled.keys[draw, 0]) for draw in range(draws)])
+
+
+def residuals(sample: Floats, law: Normal) -> dict[str, Floats]:
+    """Return independent coordinates of mean and scatter with known laws: normal z's and chi-square c's."""
+    _, records, d = sample.shape
+    inverse = np.linalg.inv(law.cholesky)
+    white = np.einsum("ij,nlj->nli", inverse, sample - np.asarray(law.mean))
+    mean = white.mean(axis=1)
+    centred = white - mean[:, None, :]
+    factor = np.linalg.cholesky(np.einsum("nli,nlj->nij", centred, centred))
+    found = {f"mean {i}": mean[:, i] * math.sqrt(records) for i in range(d)}
+    found |= {f"below {i}{j}": factor[:, i, j] for i in range(d) for j in range(i)}
+    found |= {f"diagonal {i}": factor[:, i, i] ** 2 for i in range(d)}
+    found |= {f"first record {i}": white[:, 0, i] for i in range(d)}
+    return found
+
+
+def z_of_mean_and_variance(values: Floats, *, mean: float, variance: float) -> tuple[float, float]:
+    """Return z of the sample mean, and of the sample variance with its own standard error."""
+    n = len(values)
+    squares = (values - mean) ** 2
+    return (
+        float((values.mean() - mean) / math.sqrt(variance / n)),
+        float((squares.mean() - variance) / (squares.std() / math.sqrt(n))),
+    )
+
+
+LAWS = {
+    "standard": (Normal(0.0, 1.0), 20, 5_000),
+    "far and narrow": (Normal(1e6, 1e-6), 20, 5_000),
+    "wide, small tuple": (Normal(-3.0, 1e10), 12, 5_000),
+    "large tuple": (Normal(0.5, 2.0), 2_000, 3_000),
+    "plane": (Normal([1.0, -2.0], [[2.0, 0.9], [0.9, 0.5]]), 40, 4_000),
+    "far and skew plane": (Normal([1e5, 1e-3], [[1e6, 999.0], [999.0, 1.0]]), 40, 4_000),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_S3_S4_marginals_are_those_of_a_tuple_of_the_law(name: str) -> None:
+    law, records, draws = LAWS[name]
+    key = 77
+    print(f"shared key {key}")
+    for what, values in residuals(tuples(law, records=records, draws=draws, key=key), law).items():
+        freedom = records - 1 - int(what[-1])
+        expected = {"mean": freedom, "variance": 2 * freedom} if what.startswith("d") else {"mean": 0, "variance": 1}
+        z = z_of_mean_and_variance(values, **expected)
+        assert max(map(abs, z)) < LINE, (what, z)
+        wrong = z_of_mean_and_variance(values * 1.1, **expected), z_of_mean_and_variance(values * 0.9, **expected)
+        assert min(max(map(abs, z)) for z in wrong) > LINE, what
+
+
+def s1_agreement(p: Normal, q: Normal, *, records: int, size: int, seed: int) -> float:
+    """Theory S1 for the tuples of two laws, J = E_p[1 / E_p max(1, r(X) / r(y))] with r = dq/dp, by sampling.
+
+    An independent route: the tuples are drawn directly and their densities are products over records.
+    """
+    generator = np.random.default_rng(seed)
+    log_ratio = np.empty(size)
+    for start in range(0, size, 20_000):
+        stop = min(start + 20_000, size)
+        x = p.sample((stop - start) * records, generator)
+        log_ratio[start:stop] = (q.log_density(x) - p.log_density(x)).reshape(-1, records).sum(axis=1)
+    log_ratio.sort()
+    ratio = np.exp(log_ratio)
+    below = np.arange(1, size + 1) / size
+    above = (ratio[::-1].cumsum()[::-1] - ratio) / size
+    return float((1 / (below + above / ratio)).mean())
+
+
+PAIRS = {
+    "shift": (Normal(0.0, 1.0), Normal(0.1, 1.0), 30),
+    "scale": (Normal(0.0, 1.0), Normal(0.0, 1.4), 30),
+    "both, far away": (Normal(1e6, 1e-6), Normal(1e6 + 2e-4, 1.3e-6), 20),
+    "plane": (
+        Normal([1.0, -2.0], [[2.0, 0.9], [0.9, 0.5]]),
+        Normal([1.02, -2.0], [[2.05, 0.92], [0.92, 0.515]]),
+        40,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_S1_agreement_of_two_laws(name: str) -> None:
+    p, q, records = PAIRS[name]
+    draws, key = (20_000 if p.dimension == 1 else 4_000), 5
+    print(f"shared key {key}")
+    coupled = NormalLattice(dimension=p.dimension).couple(
+        [p, q], records=records, draws=draws, shared=SharedRandomness(key)
+    )
+    found = float(np.mean(coupled.keys[:, 0] == coupled.keys[:, 1]))
+    expected = s1_agreement(p, q, records=records, size=60_000, seed=9)
+    assert 0.4 < expected < 0.95
+    error = math.sqrt(expected * (1 - expected) / draws) + 1e-3  # the sampled expectation is good to 1e-3
+    assert abs(found - expected) < LINE * error, (found, expected)
+    assert abs(found - 0.9 * expected) > LINE * error, "a tenth less would not be noticed"
+
+
+def test_draws_are_independent() -> None:
+    sample = tuples(Normal(0.0, 1.0), records=20, draws=20_001, key=13)
+    means = sample.mean(axis=1)[:, 0] * math.sqrt(20)
+    z = float((means[1:] * means[:-1]).mean() * math.sqrt(len(means) - 1))
+    assert abs(z) < LINE
+    noise = np.random.default_rng(1).normal(size=len(means))
+    echo = noise[1:] + 0.1 * noise[:-1]
+    assert abs(float((echo[1:] * echo[:-1]).mean() * math.sqrt(len(echo) - 1))) > LINE
+
+
+def test_affine_maps_do_not_change_the_law_of_the_votes() -> None:
+    """Theory S11: agreement of three laws at N(0,1) scale and far away, with different keys, is one number."""
+    generator = np.random.default_rng(2)
+    place, spread = generator.normal(size=3) * 0.1, 1 + 0.1 * generator.random(3)
+    found = []
+    for key, (shift, scale) in enumerate([(0.0, 1.0), (-3.0, 1e5), (1e6, 1e-3)]):
+        laws = [Normal(shift + scale * m, (scale * s) ** 2) for m, s in zip(place, spread, strict=True)]
+        keys = NormalLattice(dimension=1).couple(laws, records=30, draws=10_000, shared=SharedRandomness(key)).keys
+        found.append(float(np.mean([len(set(row)) == 1 for row in keys])))
+    error = math.sqrt(2 * found[0] * (1 - found[0]) / 10_000)
+    assert max(found) - min(found) < LINE * error
+    assert 0.1 * found[0] > LINE * error
+
+
+@pytest.mark.parametrize(("dimension", "records"), [(1, 12), (1, 90), (2, 20), (2, 200)])
+def test_bounds_hold_and_the_density_integrates_to_one(dimension: int, records: int) -> None:
+    generator = np.random.default_rng(4)
+    lower = np.tril(generator.normal(size=(dimension, dimension)), -1) + np.diag(0.5 + generator.random(dimension))
+    chart = Chart(dimension=dimension, records=records)
+    cells = NormalCells.search(chart, mean=generator.normal(size=dimension) * 5, cholesky=lower)
+    bound = np.exp(cells.log_bound)
+    which = generator.choice(len(bound), size=400_000, p=bound / bound.sum())
+    log_density = cells.log_density(which, generator.random((len(which), chart.size)))
+    assert (log_density <= cells.log_bound[which] + 1e-9).all()
+    share = bound.sum() * np.exp(log_density - cells.log_bound[which])
+    error = float(share.std() / math.sqrt(len(which)))
+    assert abs(float(share.mean()) - 1) < LINE * error
+    assert LINE * error < 0.12, "a mass 12 % wrong would not be noticed"
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_place_and_cells_are_one_chart(dimension: int) -> None:
+    """The statistic of a point, written again as a law's mean and factor, has residual 0 at that very point."""
+    chart = Chart(dimension=dimension, records=50)
+    generator = np.random.default_rng(8)
+    cells = NormalCells.search(chart, mean=np.arange(dimension) + 3.0, cholesky=np.eye(dimension) * 2.0)
+    row = int(np.argmax(cells.log_bound))
+    offsets = generator.random((1, chart.size))
+    mean, factor = chart.place(cells.cells[[row]], offsets)
+    again = NormalCells.search(chart, mean=mean[0], cholesky=factor[0])
+    place = int(np.nonzero((again.cells == cells.cells[row]).all(axis=1))[0][0])
+    for vector in again.vectors:
+        entries = vector.width.shape[1]
+        local = slice(vector.first, vector.first + entries)
+        found = (again.cells[place, local] + offsets[0, local]) * vector.width[place] - vector.target[place]
+        assert np.abs(found / vector.width[place]).max() < 1e-6
+
+
+def test_degenerate_laws_abstain_alone() -> None:
+    laws = [Normal(0.0, 1.0), ABSTAIN, Normal(1e300, 1e-10), Normal(0.0, 1.0), Normal([0.0, 0.0], np.eye(2))]
+    keys = NormalLattice(dimension=1).couple(laws, records=20, draws=4, shared=SharedRandomness(1)).keys
+    assert [all(vote is ABSTAIN for vote in keys[:, block]) for block in range(5)] == [False, True, True, False, True]
+    assert (keys[:, 0] == keys[:, 3]).all()
+    with pytest.raises(FitFailed):
+        NormalCells.search(Chart(dimension=1, records=20), mean=np.array([1e300]), cholesky=np.array([[1e-5]]))
