@@ -395,3 +395,10 @@ def test_a_low_agreement_is_fine_for_the_distance_rule() -> None:
     mode = StableMode(epsilon=1, delta="1e-3", rule="distance")
     votes = mode.votes_needed(failure="0.05", agreement="0.3")
     assert mode.acceptance(votes * 3 // 10, votes=votes) >= Fraction(95, 100)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2**100), Fraction(1, 10**60), Fraction(1, 10**300), 1000])
+def test_S8_extreme_epsilons_give_a_curve_that_passes(epsilon: Fraction) -> None:
+    curve = exclusive_curve(epsilon, "0.01", votes=5)
+    assert curve[1] >= int(Fraction("0.01") * ONE) or offset_of(curve) > 0
+    assert curves._scaled(epsilon, Fraction(1, 2))[0] >= ONE

@@ -21,6 +21,7 @@ __all__ = ["BestOfDraws"]
 _WEIGHT_BITS = 256
 _REST = 1 << _WEIGHT_BITS
 _GROWTH_BITS = 128
+_UNIT = 1 << _GROWTH_BITS
 _MOST_DRAWS = 1_000_000
 _MOST_VOTES = 1_000_000
 
@@ -75,7 +76,7 @@ class BestOfDraws:
         object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
         object.__setattr__(self, "delta", _check.delta(delta))
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=_MOST_DRAWS))
-        if self.delta > Fraction(self._growth(), 2**_GROWTH_BITS) - 1:
+        if self.delta > Fraction(self._growth(), _UNIT) - 1:
             message = (
                 "delta must be at most exp(epsilon / 2) - 1: the proof needs that a value that loses its only vote "
                 "changes the sum of weights by no more than a factor exp(epsilon / 2). Choose a smaller one."
@@ -83,8 +84,8 @@ class BestOfDraws:
             raise InvalidParameter(message)
 
     def _growth(self) -> int:
-        """Return exp(epsilon / 2) over 2^128, rounded down."""
-        return int(exp_lower(self.epsilon / 2) * 2**_GROWTH_BITS)
+        """Return exp(epsilon / 2) over 2^128, at least 1, rounded down."""
+        return max(_UNIT, int(exp_lower(self.epsilon / 2) * _UNIT))
 
     def _weights(self) -> Iterator[int]:
         """Yield the weights of 0, 1, 2, .. votes; no answer weighs 2^256."""

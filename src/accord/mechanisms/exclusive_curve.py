@@ -86,8 +86,8 @@ def _least_curve(epsilon: Fraction, delta: Fraction, votes: int) -> tuple[int, .
 
 
 def _scaled(epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
-    """Return exp(epsilon) over 2^128 and delta over 2^256, both rounded down."""
-    return int(exp_lower(epsilon) * _UNIT), int(delta * _UNIT * _ONE)
+    """Return exp(epsilon) over 2^128 (at least 1) and delta over 2^256, both rounded down."""
+    return max(_UNIT, int(exp_lower(epsilon) * _UNIT)), int(delta * _UNIT * _ONE)
 
 
 def _curve(offset: int, *, votes: int, ratio: int, slack: int) -> tuple[int, ...]:
