@@ -22,7 +22,7 @@ def exact(name: str, value: Number) -> Fraction:
 def epsilon(value: Number, *, name: str = "epsilon") -> Fraction:
     """Return a valid privacy loss: positive and at most 1000."""
     result = exact(name, value)
-    if not 0 < result <= 1000:  # noqa: PLR2004 - the bound is explained in the message
+    if not 0 < result <= 1000:
         message = (
             f"{name} must be above 0 and at most 1000 (0 does not mean 'off': no useful release has no privacy loss; "
             f"above 1000 there is no protection)."

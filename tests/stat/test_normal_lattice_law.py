@@ -1,7 +1,7 @@
 """The hashed lattice against theory S1 and S3: marginals, agreement, independence, equivariance.
 
-Every acceptance uses |z| < 5.5 (two-sided rate 4e-8 a statement, about 30 statements: below 2e-6 for the whole file by a
-union; each single one below 1e-6), and every rejection shows that a law 10 % wrong lies beyond the same line.
+Every acceptance uses |z| < 5.5 (two-sided rate 4e-8 a statement, about 30 statements: below 2e-6 for the whole file
+by a union; each single one below 1e-6), and every rejection shows that a law 10 % wrong lies beyond the same line.
 """
 
 import math
@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord._abstain import ABSTAIN, Abstain
 from accord.couplings import NormalLattice
 from accord.couplings._chart import Chart
 from accord.couplings._normal_cells import NormalCells
-from accord.distributions import Normal
+from accord.distributions import Distribution, Normal
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness
 
@@ -69,7 +69,7 @@ LAWS = {
 def test_S3_S4_marginals_are_those_of_a_tuple_of_the_law(name: str) -> None:
     law, records, draws = LAWS[name]
     key = 77
-    print(f"shared key {key}")
+    print(f"shared key {key}")  # noqa: T201 - shown when the test fails
     for what, values in residuals(tuples(law, records=records, draws=draws, key=key), law).items():
         freedom = records - 1 - int(what[-1])
         expected = {"mean": freedom, "variance": 2 * freedom} if what.startswith("d") else {"mean": 0, "variance": 1}
@@ -113,7 +113,7 @@ PAIRS = {
 def test_S1_agreement_of_two_laws(name: str) -> None:
     p, q, records = PAIRS[name]
     draws, key = (20_000 if p.dimension == 1 else 4_000), 5
-    print(f"shared key {key}")
+    print(f"shared key {key}")  # noqa: T201 - shown when the test fails
     coupled = NormalLattice(dimension=p.dimension).couple(
         [p, q], records=records, draws=draws, shared=SharedRandomness(key)
     )
@@ -154,7 +154,9 @@ def test_bounds_hold_and_the_density_integrates_to_one(dimension: int, records: 
     generator = np.random.default_rng(4)
     lower = np.tril(generator.normal(size=(dimension, dimension)), -1) + np.diag(0.5 + generator.random(dimension))
     chart = Chart(dimension=dimension, records=records)
-    cells = NormalCells.search(chart, mean=generator.normal(size=dimension) * 5, cholesky=lower)
+    cells = NormalCells.search(
+        chart, mean=np.array(5 * generator.normal(size=dimension), dtype=np.float64), cholesky=lower.astype(np.float64)
+    )
     bound = np.exp(cells.log_bound)
     which = generator.choice(len(bound), size=400_000, p=bound / bound.sum())
     log_density = cells.log_density(which, generator.random((len(which), chart.size)))
@@ -184,7 +186,13 @@ def test_place_and_cells_are_one_chart(dimension: int) -> None:
 
 
 def test_degenerate_laws_abstain_alone() -> None:
-    laws = [Normal(0.0, 1.0), ABSTAIN, Normal(1e300, 1e-10), Normal(0.0, 1.0), Normal([0.0, 0.0], np.eye(2))]
+    laws: list[Distribution | Abstain] = [
+        Normal(0.0, 1.0),
+        ABSTAIN,
+        Normal(1e300, 1e-10),
+        Normal(0.0, 1.0),
+        Normal([0.0, 0.0], np.eye(2)),
+    ]
     keys = NormalLattice(dimension=1).couple(laws, records=20, draws=4, shared=SharedRandomness(1)).keys
     assert [all(vote is ABSTAIN for vote in keys[:, block]) for block in range(5)] == [False, True, True, False, True]
     assert (keys[:, 0] == keys[:, 3]).all()

@@ -1,5 +1,7 @@
 """The partition: exact sizes, whole units, and nothing about the records."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +31,9 @@ def test_sizes_are_exact_and_no_row_is_in_two_blocks(units: int, blocks: int, ke
     assert rows.max() < units
 
 
-@given(names=st.lists(st.sampled_from("abcdefgh"), min_size=8, max_size=60), blocks=st.integers(1, 3), key=st.integers())
+@given(
+    names=st.lists(st.sampled_from("abcdefgh"), min_size=8, max_size=60), blocks=st.integers(1, 3), key=st.integers()
+)
 def test_a_unit_is_wholly_in_one_block(names: list[str], blocks: int, key: int) -> None:
     names = [*names, *"abcdefgh"]
     parts = partition(np.array(names), blocks=blocks, shared=SharedRandomness(key))
@@ -73,13 +77,11 @@ def test_the_key_decides_and_a_fresh_one_is_the_default() -> None:
         np.array_equal(a, b)
         for a, b in zip(partition(99, blocks=9, shared=SHARED), partition(99, blocks=9, shared=SHARED), strict=True)
     )
-    assert not all(
-        np.array_equal(a, b) for a, b in zip(partition(99, blocks=9), partition(99, blocks=9), strict=True)
-    )
+    assert not all(np.array_equal(a, b) for a, b in zip(partition(99, blocks=9), partition(99, blocks=9), strict=True))
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
-def test_a_missing_unit_is_refused(missing: object) -> None:
+def test_a_missing_unit_is_refused(missing: Any) -> None:
     with pytest.raises(DataError, match="no unit of privacy"):
         partition(["a", missing, "b"], blocks=2)
 

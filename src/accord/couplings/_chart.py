@@ -5,12 +5,13 @@ The statistic of l records in R^d is their mean m and the Cholesky factor L of t
 integers and numbered by public rules alone:
 
 - lambda_i is cut at multiples of one width; the cell's centre gives a public scale s_i;
-- the columns of R, from right to left, then m, are sheared back by the frame C that the earlier cells define (the centres
-  of the columns already cut) and cut at multiples of ``step / sqrt(l)`` times the public scales.
+- the columns of R, from right to left, then m, are sheared back by the frame C that the earlier cells define (the
+  centres of the columns already cut) and cut at multiples of ``step / sqrt(l)`` times the public scales.
 
 So a cell is about ``step`` standard deviations wide in every direction for every normal law, whatever its scale, place
 or correlation: no bounds on the data are needed. The cells tile the space, and every cell has volume 1 in the reference
-measure, which is Lebesgue measure times a public factor constant on each cell (theory S1: the race does not depend on it).
+measure, which is Lebesgue measure times a public factor constant on each cell (theory S1: the race does not depend on
+it).
 """
 
 import math
@@ -31,8 +32,8 @@ Integers = NDArray[np.int64]
 class Chart:
     """The public cells for tuples of ``records`` records in R^``dimension``.
 
-    Coordinates of a cell, in order: lambda_1 .. lambda_d; the entries of R below its diagonal, column d - 1 first and each
-    from top to bottom; m_1 .. m_d in the frame.
+    Coordinates of a cell, in order: lambda_1 .. lambda_d; the entries of R below its diagonal, column d - 1 first and
+    each from top to bottom; m_1 .. m_d in the frame.
     """
 
     dimension: int
@@ -55,10 +56,10 @@ class Chart:
 
     def log_scales(self, cells: Integers) -> Floats:
         """Return log s_i, the centres in lambda, shape (n, d), for cells of shape (n, D)."""
-        return (cells[:, : self.dimension] + 0.5) * self.log_scale_width
+        return np.asarray((cells[:, : self.dimension] + 0.5) * self.log_scale_width, dtype=np.float64)
 
     def columns(self) -> list[tuple[int, int]]:
-        """Return (column, first coordinate) of the columns of R in the order in which they are cut, then (-1, ..) for m."""
+        """Return (column, first coordinate) for the columns of R in the order of cutting, then (-1, ..) for m."""
         d = self.dimension
         places, first = [], d
         for column in range(d - 2, -1, -1):

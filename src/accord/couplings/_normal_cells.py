@@ -1,4 +1,4 @@
-"""For one normal law: the public cells that matter to it, an upper bound of its density on each, the density at points."""
+"""For one normal law: the public cells that matter to it, its density, and a bound of it on each cell."""
 
 import math
 from dataclasses import dataclass
@@ -70,7 +70,8 @@ class _Law:
         freedom = self.chart.records - 1.0 - np.arange(self.chart.dimension)
         x = log_scale - np.log(self.spread) + 0.5 * math.log(self.chart.records)
         constant = (0.5 * freedom - 1.0) * math.log(2.0) + gammaln(0.5 * freedom)
-        return freedom * x - 0.5 * np.exp(2.0 * x) - constant + math.log(self.chart.log_scale_width)
+        result: Floats = freedom * x - 0.5 * np.exp(2.0 * x) - constant + math.log(self.chart.log_scale_width)
+        return result
 
     def log_scale_mode(self) -> Floats:
         """Return the mode of each lambda_i, shape (d,)."""
@@ -89,8 +90,8 @@ class _Law:
 class NormalCells:
     """The cells of a `Chart` that a normal law can reach, with the density of the tuple's statistic.
 
-    A function of the law and of public numbers alone. Densities are with respect to the reference measure that gives each
-    cell volume 1.
+    A function of the law and of public numbers alone. Densities are with respect to the reference measure that gives
+    each cell volume 1.
 
     Parameters
     ----------
@@ -122,11 +123,12 @@ class NormalCells:
         frame = chart.identity(len(cells))
         for column, first in chart.columns():
             vector = _Vector.seen_from(law, column, first, cells, frame)
-            low = np.exp(vector.log_scale_factor(cells[:, : chart.dimension] * chart.log_scale_width))
+            corner = (cells[:, : chart.dimension] * chart.log_scale_width).astype(np.float64)
+            low = np.exp(vector.log_scale_factor(corner))
             error = np.zeros((len(cells), 0))
             kept = np.arange(len(cells))
             for i in range(vector.width.shape[1]):
-                source, index, bound, centre = _extend(vector, i, kept, low, error, bound)
+                source, index, bound, centre = _extend(vector, i, kept, low=low, error=error, bound=bound)
                 kept = kept[source]
                 error = np.column_stack([error[source], centre])
                 cells = np.column_stack([cells[source], index])
@@ -141,7 +143,7 @@ class NormalCells:
         """Return the log density at ``offsets`` (shape (n, D), in [0, 1)) inside the cells numbered ``which``."""
         chart = self.law.chart
         log_scale = (self.cells[which, : chart.dimension] + offsets[:, : chart.dimension]) * chart.log_scale_width
-        result = self.law.log_scale_density(log_scale).sum(axis=1) + self.law.log_peaks(self.cells[which])
+        result: Floats = self.law.log_scale_density(log_scale).sum(axis=1) + self.law.log_peaks(self.cells[which])
         centre = chart.log_scales(self.cells[which])
         for vector in self.vectors:
             factor = vector.log_scale_factor(log_scale)
@@ -164,7 +166,7 @@ def _scale_cells(law: _Law) -> tuple[Integers, Floats]:
         freedom = chart.records - 1.0 - i
         middle = math.floor(mode[i] / width)
         below = int((_DEPTH + 30.0) / freedom / width) + int(12.0 / math.sqrt(freedom) / width) + 2
-        above = int((5.0 if freedom < 20 else 12.0 / math.sqrt(freedom)) / width) + 2  # noqa: PLR2004 - exp(2x) cuts off
+        above = int((5.0 if freedom < 20 else 12.0 / math.sqrt(freedom)) / width) + 2
         index = np.arange(middle - below, middle + above + 1)
         peak = np.clip(mode[i], index * width, (index + 1) * width)
         value = law.log_scale_density(np.broadcast_to(peak[:, None], (len(peak), chart.dimension)))[:, i]
@@ -176,7 +178,7 @@ def _scale_cells(law: _Law) -> tuple[Integers, Floats]:
 
 
 def _extend(
-    vector: _Vector, i: int, kept: Integers, low: Floats, error: Floats, bound: Floats
+    vector: _Vector, i: int, kept: Integers, *, low: Floats, error: Floats, bound: Floats
 ) -> tuple[Integers, Integers, Floats, Floats]:
     """Cut entry ``i`` of a vector: for each row so far the cells that its remaining depth allows.
 

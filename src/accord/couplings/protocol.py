@@ -7,7 +7,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN, Abstain
+from accord._abstain import Abstain
 from accord.distributions import Distribution
 from accord.randomness import SharedRandomness
 
@@ -41,14 +41,14 @@ class Coupled:
         known: dict[tuple[int, bytes], NDArray[Any]] = {}
         for draw in range(draws):
             for key in self.keys[draw]:
-                if key is not ABSTAIN and (draw, key) not in known:
+                if isinstance(key, bytes) and (draw, key) not in known:
                     known[draw, key] = self.decode(draw, key)
         if not known:
             return np.full((draws, blocks, 0, 0), None, dtype=object)
         example = next(iter(known.values()))
         missing = np.full(example.shape, None, dtype=object)
         rows = [[known.get((draw, key), missing) for key in self.keys[draw]] for draw in range(draws)]
-        return np.array(rows, dtype=None if all(key is not ABSTAIN for key in self.keys.flat) else object)
+        return np.array(rows, dtype=None if all(isinstance(key, bytes) for key in self.keys.flat) else object)
 
 
 class Coupling(Protocol):

@@ -29,8 +29,8 @@ def aggregate(
 
     Formal guarantees
     -----------------
-    - Privacy: ``mode.guarantee`` when one law changes. The coupling is isolated, so one law moves one vote in each draw;
-      the selection is private in the votes; the records are a function of what was selected (theory L7, M6).
+    - Privacy: ``mode.guarantee`` when one law changes. The coupling is isolated, so one law moves one vote in each
+      draw; the selection is private in the votes; the records are a function of what was selected (theory L7, M6).
     - Not promised: accuracy where the laws do not agree; then the answer is `NoAnswer`.
 
     Parameters

@@ -78,8 +78,8 @@ def _complexity(learner: Learner, alpha: float, beta: float) -> int:
     sample_complexity = getattr(learner, "sample_complexity", None)
     if not callable(sample_complexity):
         message = (
-            f"{type(learner).__name__} has no sample_complexity(alpha, beta): give blocks= and records= instead of alpha "
-            f"and beta, or a learner that states its sample complexity."
+            f"{type(learner).__name__} has no sample_complexity(alpha, beta): give blocks= and records= instead of "
+            f"alpha and beta, or a learner that states its sample complexity."
         )
         raise InvalidParameter(message)
     return _check.integer("the learner's sample_complexity", sample_complexity(alpha, beta), least=1)
@@ -90,15 +90,16 @@ def _complexity(learner: Learner, alpha: float, beta: float) -> int:
 class PrivateLearner:
     """Learn a distribution privately, with any learner as a black box (theory L9).
 
-    A `PrivateSampler` releases l records on which the blocks agree; the same learner is fitted to them. Either state the
-    accuracy (``alpha``, ``beta``: the sizes of the theorem, huge and certain) or the sizes (``blocks``, ``records``).
+    A `PrivateSampler` releases l records on which the blocks agree; the same learner is fitted to them. Either state
+    the accuracy (``alpha``, ``beta``: the sizes of the theorem, huge and certain) or the sizes (``blocks``,
+    ``records``).
 
     Formal guarantees
     -----------------
-    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns (M6: learning again looks only at
-      released records).
-    - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the learner's
-      ``sample_complexity`` is true.
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns (M6: learning again looks
+      only at released records).
+    - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the
+      learner's ``sample_complexity`` is true.
     - Not promised, with ``blocks`` and ``records``: an accuracy; or an answer at all.
 
     Parameters

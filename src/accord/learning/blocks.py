@@ -34,9 +34,9 @@ def partition(
     Parameters
     ----------
     n_or_units
-        The number n of records, each its own unit; or the unit of each record, shape (n,): all records of a unit go to one
-        block. Units are numbered by their first appearance; two datasets are neighbours when the records of the unit at
-        one position of this order are replaced.
+        The number n of records, each its own unit; or the unit of each record, shape (n,): all records of a unit go
+        to one block. Units are numbered by their first appearance; two datasets are neighbours when the records of
+        the unit at one position of this order are replaced.
     blocks
         Number of blocks, at least 1 and at most the number of units.
     shared

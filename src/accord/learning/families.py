@@ -67,7 +67,7 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
                 least_block=1,
                 usual_block=5,
                 least_tuple=1,
-                agreeing_ratio=0.01,
+                agreeing_ratio=min(3.0, 10.0 / max(1, len(categories) - 1) ** 2),
             )
         case _:
             message = f"{type(learner).__name__} has no coupling of its own: pass one that fits its laws as coupling=."

@@ -29,16 +29,16 @@ _HOPELESS = Fraction(1, 2)
 class PrivateSampler:
     """Release l synthetic records on which the learners of k blocks agree (theory L8, S9).
 
-    The units are cut into k blocks; the learner fits each block; the laws of l records are coupled so that close laws give
-    exactly equal tuples; a tuple that many blocks share is released, in the best of several independent draws.
+    The units are cut into k blocks; the learner fits each block; the laws of l records are coupled so that close laws
+    give exactly equal tuples; a tuple that many blocks share is released, in the best of several independent draws.
 
     Formal guarantees
     -----------------
     - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns. It needs three facts only: a
       unit is in one block chosen without looking, a block's vote depends on this block alone, the selection is exact.
     - A fit that fails is that block's abstention and changes nothing else.
-    - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the same.
-      With ``draws > 1`` the law of the tuple is selected: it is not exactly a tuple of the learned law.
+    - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the
+      same. With ``draws > 1`` the law of the tuple is selected: it is not exactly a tuple of the learned law.
 
     Parameters
     ----------
@@ -140,7 +140,8 @@ class PrivateSampler:
         data
             Shape (n, d) or (n,). What is wrong inside a record (a NaN, an unknown category) is the block's affair.
         units
-            The unit of each record, shape (n,): all records of one person go to one block. By default each record is one.
+            The unit of each record, shape (n,): all records of one person go to one block. By default each record is
+            one.
         shared
             Key of partition, learner seeds and coupling; by default a fresh one. Must not depend on the data.
         randomness
@@ -201,7 +202,7 @@ def as_records(data: ArrayLike) -> NDArray[Any]:
     records = np.asarray(data)
     if records.ndim == 1:
         records = records[:, None]
-    if records.ndim != 2 or records.shape[1] == 0:  # noqa: PLR2004 - a table has two dimensions
+    if records.ndim != 2 or records.shape[1] == 0:
         message = "data must have shape (n, d) with d at least 1, or (n,) for one column."
         raise InvalidParameter(message)
     if len(records) == 0:

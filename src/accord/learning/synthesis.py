@@ -17,7 +17,7 @@ from accord.learning.blocks import Progress, count_units
 from accord.learning.families import Family, family_of
 from accord.learning.sampler import as_records
 from accord.mechanisms import BestOfDraws
-from accord.privacy import ApproxDP, NoAnswerType
+from accord.privacy import ApproxDP, NoAnswerType, PureDP
 from accord.randomness import SharedRandomness
 
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
@@ -59,7 +59,7 @@ class Synthesis:
     """
 
     model: Distribution | None
-    guarantee: ApproxDP
+    guarantee: PureDP | ApproxDP
     plan: SamplePlan
     seeded: bool
 
@@ -77,8 +77,8 @@ def sample_plan(
 ) -> SamplePlan:
     """Choose blocks, draws and tuple size from public numbers.
 
-    The defaults are rules of thumb found by simulation (``benchmarks/sizes.py``): 32 draws; 2.4 blocks for every vote that
-    must agree; as many records a tuple as such blocks usually agree on. They carry no promise of an answer.
+    The defaults are rules of thumb found by simulation (``benchmarks/sizes.py``): 32 draws; 2.4 blocks for every vote
+    that must agree; as many records a tuple as such blocks usually agree on. They carry no promise of an answer.
 
     Parameters
     ----------
@@ -111,18 +111,18 @@ def sample_plan(
     votes = mode.votes_needed(failure=_FAILURE)
     chosen_blocks = math.ceil(_BLOCKS_PER_VOTE * votes) if blocks is None else _check.integer("blocks", blocks, least=1)
     if chosen_blocks < votes:
-        message = f"blocks must be at least {votes} at this epsilon and delta: fewer could hardly ever agree on an answer."
+        message = f"blocks must be at least {votes} at this epsilon and delta: fewer could hardly agree on an answer."
         raise InvalidParameter(message)
     _refuse_few_units(family, units=units, blocks=chosen_blocks, chosen=blocks is not None)
     block_size = units // chosen_blocks
     if records is None:
-        ratio = family.agreeing_ratio * min(2.0, (chosen_blocks / votes - 0.9) / 1.5) * min(1.0, chosen_draws / 32) ** 0.4
-        tuple_size = max(family.least_tuple, math.floor(ratio * block_size))
+        by_blocks = min(2.0, (chosen_blocks / votes - 0.9) / 1.5)
+        by_draws = min(1.0, chosen_draws / DEFAULT_DRAWS) ** 0.4
+        usual = math.floor(family.agreeing_ratio * by_blocks * by_draws * block_size)
+        tuple_size = max(family.least_tuple, usual)
     else:
         tuple_size = _check.integer("records per vote", records, least=family.least_tuple)
-    return SamplePlan(
-        units=units, blocks=chosen_blocks, block_size=block_size, records=tuple_size, draws=chosen_draws
-    )
+    return SamplePlan(units=units, blocks=chosen_blocks, block_size=block_size, records=tuple_size, draws=chosen_draws)
 
 
 def _refuse_few_units(family: Family, *, units: int, blocks: int, chosen: bool) -> None:
@@ -160,8 +160,8 @@ def synthesise(
 
     Formal guarantees
     -----------------
-    - Privacy: ``(epsilon, delta)`` under replacing one unit, by `PrivateLearner`; everything else here is chosen from public
-      numbers.
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, by `PrivateLearner`; everything else here is chosen from
+      public numbers.
     - Not promised: an answer; an accuracy.
 
     Parameters

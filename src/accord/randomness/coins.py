@@ -16,7 +16,8 @@ _BLOCK = 64
 def uniform_below(bound: int, *, randomness: PrivateRandomness) -> int:
     """Return a uniform integer from 0 to ``bound - 1``, exactly.
 
-    A draw of ``bit_length(bound - 1)`` bits is rejected until it falls below ``bound``: fewer than two tries on average.
+    A draw of ``bit_length(bound - 1)`` bits is rejected until it falls below ``bound``: fewer than two tries on
+    average.
 
     Raises
     ------
@@ -37,8 +38,8 @@ def uniform_below(bound: int, *, randomness: PrivateRandomness) -> int:
 def bernoulli(probability: Fraction, *, randomness: PrivateRandomness) -> bool:
     """Return True with exactly this rational probability.
 
-    A uniform real U is read 64 bits at a time and compared with the binary expansion of ``probability``; on a tie the next
-    64 bits are read, so the answer is that of the exact comparison ``U < probability``.
+    A uniform real U is read 64 bits at a time and compared with the binary expansion of ``probability``; on a tie the
+    next 64 bits are read, so the answer is that of the exact comparison ``U < probability``.
 
     Raises
     ------

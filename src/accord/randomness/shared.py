@@ -1,7 +1,7 @@
 """Shared randomness: a key from which every block reads the same stream.
 
-Everything is a function of the key and of labels (draw, cell, block ...), never of what was read before, so the number of
-workers and the order of reading change nothing.
+Everything is a function of the key and of labels (draw, cell, block ...), never of what was read before, so the
+number of workers and the order of reading change nothing.
 """
 
 import hashlib
@@ -28,7 +28,8 @@ class SharedRandomness:
     Parameters
     ----------
     key
-        An int, text or bytes. Equal keys give equal streams. `SharedRandomness.fresh` takes one from the operating system.
+        An int, text or bytes. Equal keys give equal streams. `SharedRandomness.fresh` takes one from the operating
+        system.
 
     Formal guarantees
     -----------------
@@ -114,7 +115,7 @@ def _encode(labels: tuple[Any, ...]) -> bytes:
 
 
 def mix(words: Words) -> Words:
-    """Scramble 64-bit words, one to one (the SplitMix64 finaliser: Steele, Lea and Flood 2014; constants by Stafford)."""
+    """Scramble 64-bit words, one to one (the SplitMix64 finaliser of Steele, Lea and Flood 2014)."""
     words = words ^ (words >> np.uint64(30))
     words *= np.uint64(0xBF58476D1CE4E5B9)
     words ^= words >> np.uint64(27)
@@ -140,6 +141,6 @@ def require_shared(shared: object) -> SharedRandomness:
     if shared is None:
         return SharedRandomness.fresh()
     if not isinstance(shared, SharedRandomness):
-        message = f"blocks read from SharedRandomness only, not from {type(shared).__name__}: pass SharedRandomness(key)."
+        message = f"blocks read SharedRandomness only, not {type(shared).__name__}: pass SharedRandomness(key)."
         raise WrongRandomness(message)
     return shared
