@@ -1,0 +1,223 @@
+"""Divergences of normal laws: closed forms against integrals, integrals against closed forms, extremes, refusals."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import chi2, norm
+
+from accord.distributions import Categorical, Normal
+from accord.errors import InvalidParameter
+from accord.laws import FiniteLaw, hellinger, kl_divergence, total_variation
+from accord.laws._normal_overlap import total_variation_by_quadrature
+from accord.laws._standardised import standardised
+
+LINES = [
+    (0.0, 1.0, 1.0, 1.0),
+    (0.0, 1.0, 0.0, 4.0),
+    (0.3, 2.0, -1.0, 0.5),
+    (0.0, 1.0, 0.01, 1.001),
+    (1e6, 1e-6, 1e6 + 1e-3, 4e-6),
+    (-5.0, 1.0, 5.0, 1.0),
+]
+
+
+def on_a_line(case: tuple[float, ...]) -> tuple[Normal, Normal]:
+    return Normal(case[0], case[1]), Normal(case[2], case[3])
+
+
+def integrals(case: tuple[float, ...]) -> tuple[float, float, float]:
+    """Total variation, squared Hellinger distance and divergence by adaptive quadrature, in units of the first law."""
+    scale = math.sqrt(case[1])
+    p, q = norm(0, 1), norm((case[2] - case[0]) / scale, math.sqrt(case[3] / case[1]))
+    middle, width = (q.mean() + p.mean()) / 2, abs(q.mean()) + 12 * max(1.0, q.std())
+    kinks = np.linspace(middle - width, middle + width, 81)
+
+    def integral(function: Any) -> float:
+        pieces = pairwise(kinks)
+        return math.fsum(quad(function, a, b, epsabs=1e-13, epsrel=1e-11, limit=200)[0] for a, b in pieces)
+
+    return (
+        integral(lambda x: abs(p.pdf(x) - q.pdf(x)) / 2),
+        integral(lambda x: (math.sqrt(p.pdf(x)) - math.sqrt(q.pdf(x))) ** 2 / 2),
+        integral(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x))),
+    )
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_closed_forms_on_a_line_against_quadrature(case: tuple[float, ...]) -> None:
+    p, q = on_a_line(case)
+    distance, square, log = integrals(case)
+    assert total_variation(p, q) == pytest.approx(distance, rel=1e-7, abs=1e-10)
+    assert hellinger(p, q) ** 2 == pytest.approx(square, rel=1e-7, abs=1e-10)
+    assert kl_divergence(p, q) == pytest.approx(log, rel=1e-7, abs=1e-10)
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_the_integral_over_u_against_the_closed_form_on_a_line(case: tuple[float, ...]) -> None:
+    p, q = on_a_line(case)
+    pair = standardised(p, q)
+    assert total_variation_by_quadrature(pair) == pytest.approx(total_variation(p, q), abs=1e-8)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 9])
+@pytest.mark.parametrize("variance", [1e-6, 0.5, 0.999, 1.000001, 3.0, 1e5])
+def test_the_integral_against_the_chi_squared_law(dimension: int, variance: float) -> None:
+    # N(0, I) and N(0, v I) differ by the radius alone; the densities meet where r^2 (1 - 1/v) = d log v.
+    p, q = Normal(np.zeros(dimension), np.eye(dimension)), Normal(np.zeros(dimension), variance * np.eye(dimension))
+    square = dimension * math.log(variance) / (1 - 1 / variance)
+    truth = abs(chi2.cdf(square, dimension) - chi2.cdf(square / variance, dimension))
+    assert total_variation(p, q) == pytest.approx(truth, rel=1e-8, abs=1e-13)
+    assert total_variation(q, p) == pytest.approx(truth, rel=1e-8, abs=1e-13)
+
+
+def test_the_integral_against_a_grid_in_the_plane() -> None:
+    p = Normal([0.0, 0.0], [[1.0, 0.3], [0.3, 0.5]])
+    q = Normal([0.7, -0.4], [[0.6, -0.2], [-0.2, 1.5]])
+    axis = np.linspace(-9, 9, 1201)
+    points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    cell = (axis[1] - axis[0]) ** 2
+    first, second = np.exp(p.log_density(points)), np.exp(q.log_density(points))
+    assert total_variation(p, q) == pytest.approx(np.abs(first - second).sum() * cell / 2, abs=1e-5)
+    assert hellinger(p, q) ** 2 == pytest.approx(1 - np.sqrt(first * second).sum() * cell, abs=1e-10)
+    log = first * (p.log_density(points) - q.log_density(points))
+    assert kl_divergence(p, q) == pytest.approx(log.sum() * cell, abs=1e-10)
+
+
+def random_pair(dimension: int, *, closeness: float, seed: int) -> tuple[Normal, Normal]:
+    generator = np.random.default_rng(seed)
+    factor = generator.normal(size=(dimension, dimension))
+    other = factor + closeness * generator.normal(size=(dimension, dimension))
+    mean = generator.normal(size=dimension)
+    floor = 0.1 * np.eye(dimension)
+    moved = mean + closeness * generator.normal(size=dimension)
+    return Normal(mean, factor @ factor.T + floor), Normal(moved, other @ other.T + floor)
+
+
+@pytest.mark.parametrize("dimension", [2, 4, 8])
+@pytest.mark.parametrize("closeness", [0.01, 0.3, 1.0])
+def test_the_integral_against_simulation(dimension: int, closeness: float) -> None:
+    p, q = random_pair(dimension, closeness=closeness, seed=dimension)
+    sample = p.sample(100_000, np.random.default_rng(7))
+    gain = np.maximum(0, -np.expm1(q.log_density(sample) - p.log_density(sample)))
+    error = gain.std() / math.sqrt(len(gain))
+    assert abs(total_variation(p, q) - gain.mean()) < 5 * error
+    assert total_variation(p, q) == pytest.approx(total_variation(q, p), rel=1e-7)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_closed_forms_in_matrices(dimension: int) -> None:
+    p, q = random_pair(dimension, closeness=0.5, seed=11)
+    first, second, apart = np.array(p.covariance), np.array(q.covariance), np.array(q.mean) - np.array(p.mean)
+    inverse = np.linalg.inv(second)
+    ratio = np.linalg.slogdet(second)[1] - np.linalg.slogdet(first)[1]
+    log = (np.trace(inverse @ first) - dimension + apart @ inverse @ apart + ratio) / 2
+    assert kl_divergence(p, q) == pytest.approx(log, rel=1e-10)
+    middle = (first + second) / 2
+    logs = [np.linalg.slogdet(matrix)[1] for matrix in (first, second, middle)]
+    affinity = math.exp(logs[0] / 4 + logs[1] / 4 - logs[2] / 2 - apart @ np.linalg.inv(middle) @ apart / 8)
+    assert hellinger(p, q) == pytest.approx(math.sqrt(1 - affinity), rel=1e-10)
+
+
+def test_equal_covariances_need_no_integral() -> None:
+    covariance = [[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 3.0]]
+    p, q = Normal([0, 0, 0], covariance), Normal([1, -1, 2], covariance)
+    length = math.sqrt(np.array([1, -1, 2]) @ np.linalg.inv(np.array(covariance)) @ np.array([1, -1, 2]))
+    assert total_variation(p, q) == pytest.approx(2 * norm.cdf(length / 2) - 1, rel=1e-12)
+    pair = standardised(p, q)
+    assert total_variation_by_quadrature(pair) == pytest.approx(total_variation(p, q), rel=1e-8)
+
+
+def test_laws_that_differ_along_one_axis_are_laws_on_a_line() -> None:
+    p = Normal([0, 5], [[1, 0], [0, 3]])
+    q = Normal([1, 5], [[4, 0], [0, 3]])
+    assert total_variation(p, q) == pytest.approx(total_variation(Normal(0, 1), Normal(1, 4)), rel=1e-12)
+    pair = standardised(p, q)
+    assert total_variation_by_quadrature(pair) == pytest.approx(total_variation(p, q), abs=1e-8)
+
+
+# --- extremes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 6])
+def test_equal_laws_are_exactly_zero_apart(dimension: int) -> None:
+    p, _ = random_pair(dimension, closeness=1.0, seed=3)
+    for distance in (total_variation, hellinger, kl_divergence):
+        assert distance(p, Normal(p.mean, p.covariance)) == 0.0
+
+
+def test_a_large_mean_and_a_small_spread() -> None:
+    p, q = Normal(1e6, 1e-6), Normal(1e6 + 2.0**-10, 1e-6)
+    shift = 2.0**-10 / 1e-3
+    assert total_variation(p, q) == pytest.approx(math.erf(shift / math.sqrt(8)), rel=1e-12)
+    assert kl_divergence(p, q) == pytest.approx(shift**2 / 2, rel=1e-12)
+
+
+def test_laws_far_apart() -> None:
+    for p, q in [
+        (Normal(0, 1), Normal(1e6, 1)),
+        (Normal(-1e308, 1), Normal(1e308, 1)),
+        (Normal([0, 0], np.eye(2)), Normal([1e200, 1e200], 2 * np.eye(2))),
+        (Normal([-1e308, 0], np.eye(2)), Normal([1e308, 0], [[2, 1], [1, 2]])),
+    ]:
+        assert total_variation(p, q) == 1.0
+        assert hellinger(p, q) == 1.0
+        assert kl_divergence(p, q) >= 0.5e12
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-8])
+def test_laws_close_together(scale: float) -> None:
+    # To first order in the scale: KL = shift^2 / 2 + stretch^2 / 4 an axis, h^2 = KL / 4.
+    p, q = Normal([0, 0], np.eye(2)), Normal([scale, 0], np.diag([1 + scale, 1 - scale]))
+    log = scale**2 / 2 + 2 * scale**2 / 4
+    assert kl_divergence(p, q) == pytest.approx(log, rel=10 * scale + 1e-7)
+    assert hellinger(p, q) ** 2 == pytest.approx(log / 4, rel=10 * scale + 1e-7)
+    points = np.random.default_rng(5).normal(size=(400_000, 2))
+    slope = np.abs(points[:, 0] + (points[:, 0] ** 2 - points[:, 1] ** 2) / 2).mean() / 2
+    assert total_variation(p, q) == pytest.approx(scale * slope, rel=0.01)
+
+
+def test_spreads_of_other_sizes() -> None:
+    p, q = Normal(0, 1), Normal(0, 1e12)
+    meet = math.sqrt(math.log(1e12))
+    assert total_variation(p, q) == pytest.approx(math.erf(meet / math.sqrt(2)) - math.erf(meet / math.sqrt(2e12)))
+    wide, narrow = Normal([0, 0], 1e12 * np.eye(2)), Normal([3, 1e3], np.diag([1e-4, 1]))
+    assert 0.999999 < total_variation(wide, narrow) <= 1.0
+
+
+def test_scales_at_the_ends_of_the_floats_never_give_nonsense() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(300):
+        dimension = int(generator.integers(1, 4))
+        p, q = (
+            Normal(
+                generator.normal(size=dimension) * 10 ** generator.uniform(-5, 200),
+                np.diag(10 ** generator.uniform(-150, 150, size=dimension)),
+            )
+            for _ in range(2)
+        )
+        assert 0 <= total_variation(p, q) <= 1
+        assert 0 <= hellinger(p, q) <= 1
+        assert kl_divergence(p, q) >= 0
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+ODD: list[tuple[Any, Any, str]] = [
+    (Normal(0, 1), Normal([0, 0], np.eye(2)), "dimension"),
+    (Normal(0, 1), FiniteLaw({0: 1}), "one kind"),
+    (Categorical(["a"], [1]), Normal(0, 1), "one kind"),
+    (FiniteLaw({0: 1}), {0: 1}, "p and q"),
+    (None, None, "p and q"),
+    (0.5, Normal(0, 1), "one kind"),
+]
+
+
+@pytest.mark.parametrize(("p", "q", "words"), ODD)
+def test_laws_of_other_kinds_are_refused(p: Any, q: Any, words: str) -> None:
+    for distance in (total_variation, hellinger, kl_divergence):
+        with pytest.raises(InvalidParameter, match=words):
+            distance(p, q)
