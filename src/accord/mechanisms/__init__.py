@@ -1,4 +1,4 @@
-"""Mechanisms: what turns votes into a release. Exact integers and exact coins."""
+"""Mechanisms: what turns votes and numbers into a release. Exact integers and exact coins."""
 
 from accord._abstain import ABSTAIN
 from accord.mechanisms.best_of_draws import BestOfDraws

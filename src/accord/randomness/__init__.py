@@ -2,6 +2,8 @@
 
 from accord.randomness.ambient import ambient_seed
 from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, uniform_below
+from accord.randomness.gaussian_cells import discrete_gaussian
+from accord.randomness.laplace_digits import discrete_laplace
 from accord.randomness.private import PrivateRandomness, require_private
 from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open
 
@@ -11,6 +13,8 @@ __all__ = [
     "SharedRandomness",
     "ambient_seed",
     "bernoulli",
+    "discrete_gaussian",
+    "discrete_laplace",
     "geometric",
     "mix",
     "require_private",
