@@ -82,7 +82,9 @@ class _Law:
         """Return the sum of the log densities of all normal entries at residual 0, with lambda at the cell's centre."""
         d = self.chart.dimension
         offset = self.chart.log_scales(cells) - np.log(self.spread)
-        return ((1.0 + np.arange(d)) * (offset + _LOG_NORMAL + math.log(self.chart.step))).sum(axis=1)
+        entries = 1.0 + np.arange(d, dtype=np.float64)
+        peaks: Floats = entries * (offset + _LOG_NORMAL + math.log(self.chart.step))
+        return peaks @ np.ones(d)
 
 
 @final
