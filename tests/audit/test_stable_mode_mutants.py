@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accord._exact import exp_lower
-from accord.mechanisms import ABSTAIN, BestOfDraws, StableMode, _distance, stable_mode
+from accord.mechanisms import ABSTAIN, BestOfDraws, StableMode, stable_mode
 from accord.mechanisms import exclusive_curve as curves
 from accord.privacy import NoAnswer
 from accord.testing import worst_delta
@@ -16,6 +16,7 @@ from accord.testing import worst_delta
 Law = Mapping[Any, Fraction]
 ONE = 2**128
 real_curve = curves.exclusive_curve
+_distance = stable_mode._distance  # type: ignore[attr-defined] # the module that is used, to be patched
 
 
 def is_private(mechanism: StableMode | BestOfDraws, *, voters: int, draws: int | None = None) -> bool:
