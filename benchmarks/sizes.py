@@ -2,9 +2,9 @@
 
     python benchmarks/sizes.py [runs]
 
-For 100 blocks and 32 draws at epsilon = 1, delta = 1e-6 an answer needs 42 agreeing blocks in the best draw. For each kind of
-data and each ratio (records of a tuple per record of a block) the table shows how often they agreed. Non-private
-simulation on made-up data; the defaults in `accord.learning.families` keep to ratios that hold for skewed data too.
+For 100 blocks and 32 draws at epsilon = 1, delta = 1e-6 an answer needs 42 agreeing blocks in the best draw. For each
+kind of data and each ratio (records of a tuple per record of a block) the table shows how often they agreed. Made-up
+data, nothing private; the defaults in `accord.learning.families` keep to ratios that hold for skewed data too.
 """
 
 import os

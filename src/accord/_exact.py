@@ -74,9 +74,9 @@ def _context(rounding: str) -> Context:
 
 
 def exp_lower(x: Fraction) -> Fraction:
-    """Return a rational ``r`` with ``r <= exp(x)``, within one part in 10^58.
+    """Return a rational ``r`` with ``r <= exp(x)``, close to one part in 10^56 up to ``|x|`` = 1000.
 
-    ``Decimal.exp`` is correctly rounded, so one step below it is a lower bound.
+    For x >= 0 it is at least 1. ``Decimal.exp`` is correctly rounded, so one step below it is a lower bound.
 
     Examples
     --------
@@ -87,12 +87,14 @@ def exp_lower(x: Fraction) -> Fraction:
     if x == 0:
         return Fraction(1)
     floor = _context(ROUND_FLOOR).divide(Decimal(x.numerator), Decimal(x.denominator))
-    return Fraction(_context(ROUND_HALF_EVEN).exp(floor).next_minus(_context(ROUND_FLOOR)))
+    below = Fraction(_context(ROUND_HALF_EVEN).exp(floor).next_minus(_context(ROUND_FLOOR)))
+    return max(below, Fraction(1)) if x > 0 else below
 
 
 def exp_upper(x: Fraction) -> Fraction:
-    """Return a rational ``r`` with ``exp(x) <= r``, within one part in 10^58."""
+    """Return a rational ``r`` with ``exp(x) <= r``, as close as `exp_lower`; for x <= 0 it is at most 1."""
     if x == 0:
         return Fraction(1)
     ceiling = _context(ROUND_CEILING).divide(Decimal(x.numerator), Decimal(x.denominator))
-    return Fraction(_context(ROUND_HALF_EVEN).exp(ceiling).next_plus(_context(ROUND_CEILING)))
+    above = Fraction(_context(ROUND_HALF_EVEN).exp(ceiling).next_plus(_context(ROUND_CEILING)))
+    return min(above, Fraction(1)) if x < 0 else above

@@ -187,6 +187,35 @@ def test_gaussian_rest_goes_on_where_the_table_ends() -> None:
     assert discrete_gaussian(Fraction(1), size=1, randomness=script).tolist() == [sampler.most + 1]
 
 
+def test_gaussian_rest_is_thinned_by_its_own_coin() -> None:
+    """Beyond the table by 1 at variance 1: kept with chance exp(-1/2) = 0.607 and not, say, exp(-1) = 0.368."""
+    sampler = gaussian._sampler(Fraction(1), few=True)
+    rest = int(sampler.table.cuts[sampler.most - 1]) + 1
+    excess = laplace._tables(Fraction(1, sampler.most + 1), few=True)[1]
+    beyond_by_one = int(excess.table.cuts[2 * excess.most - 1]) + 1  # the cell (other, 1)
+    zero = 2**64 - 1
+    kept = Script([rest, beyond_by_one, int(0.60 * 2**64), zero])
+    assert discrete_gaussian(Fraction(1), size=1, randomness=kept).tolist() == [sampler.most + 2]
+    dropped = Script([rest, beyond_by_one, int(0.61 * 2**64), zero, zero, zero])
+    assert discrete_gaussian(Fraction(1), size=1, randomness=dropped).tolist() == [0]
+
+
+def test_gaussian_coins_are_the_exact_comparison() -> None:
+    """Also beside exp(-x) of the entry at hand, whatever the largest entry of the batch lets pass at once."""
+    sampler = gaussian._sampler(Fraction(2**40), few=True)
+    high = np.array([0, 1, 5, sampler.most], dtype=np.int64)
+    for r in (0, 1, sampler.unit // 2, sampler.unit - 1):
+        low = np.full(len(high), r, dtype=np.int64)
+        cuts = []
+        for a in high.tolist():
+            x = Fraction((2 * sampler.unit * a + r) * r) / (2 * sampler.variance)
+            cuts.append(exp_bounds(x, 128)[0] >> 64)
+        for side, kept in ((-1, True), (1, False)):
+            words = [min(cut + side, 2**64 - 1) for cut in cuts]
+            found = sampler._coins(high, low, Script(words))
+            assert found.tolist() == [kept or r == 0] * len(high)
+
+
 # --- ties -------------------------------------------------------------------------------------------------------------
 
 TABLES = [

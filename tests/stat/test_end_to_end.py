@@ -40,7 +40,7 @@ def test_S12_error_is_as_planned(place: float, scale: float) -> None:
     seed = 4100
     good = successes(place=place, scale=scale, runs=200, seed=seed)
     print(f"data seed {seed}: {good} of 200 at N({place}, {scale}^2)")  # noqa: T201 - the figure asked for
-    # At the measured 97 % fewer than 180 have probability 1e-6; a method that is right 80 % of the time passes with 1e-4.
+    # At the measured 97 % fewer than 180 have probability 1e-6; right in 80 % of runs would pass with 1e-4.
     assert good >= 180
 
 

@@ -172,7 +172,7 @@ def test_place_and_cells_are_one_chart(dimension: int) -> None:
     """The statistic of a point, written again as a law's mean and factor, has residual 0 at that very point."""
     chart = Chart(dimension=dimension, records=50)
     generator = np.random.default_rng(8)
-    cells = NormalCells.search(chart, mean=np.arange(dimension) + 3.0, cholesky=np.eye(dimension) * 2.0)
+    cells = NormalCells.search(chart, mean=np.full(dimension, 3.5), cholesky=np.eye(dimension) * 2.0)
     row = int(np.argmax(cells.log_bound))
     offsets = generator.random((1, chart.size))
     mean, factor = chart.place(cells.cells[[row]], offsets)

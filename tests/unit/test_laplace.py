@@ -355,7 +355,7 @@ def test_M1_density_and_cdf() -> None:
     mechanism: Any = Laplace(sensitivity=1, epsilon="0.5")
     z = np.linspace(-40, 40, 400_001)
     assert mechanism.density(0.0) == 0.25
-    assert np.trapezoid(mechanism.density(z), z) == pytest.approx(1, abs=1e-6)
+    assert mechanism.density(z).sum() * (z[1] - z[0]) == pytest.approx(1, abs=1e-6)
     assert mechanism.cdf([0.0, 2.0, -2.0]) == pytest.approx([0.5, 1 - math.exp(-1) / 2, math.exp(-1) / 2])
 
 

@@ -9,7 +9,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 
 __all__ = ["Family", "family_of"]
 
-_NORMAL_RATIO = {1: 1.0, 2: 0.3}
+_NORMAL_RATIO = {1: 0.6, 2: 0.3}
 
 
 @final

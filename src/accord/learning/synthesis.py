@@ -102,7 +102,7 @@ def sample_plan(
     --------
     >>> from accord.learners import GaussianLearner
     >>> sample_plan(GaussianLearner(), units=10_000, dimension=1, epsilon=1, delta="1e-6")
-    SamplePlan(units=10000, blocks=101, block_size=99, records=99, draws=32)
+    SamplePlan(units=10000, blocks=101, block_size=99, records=59, draws=32)
 
     """
     family = family_of(learner, dimension=dimension)
