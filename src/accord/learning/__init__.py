@@ -3,10 +3,12 @@
 from accord.learning.aggregate import aggregate
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import partition
+from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.learning.synthesis import SamplePlan, Synthesis, sample_plan, sample_rows, synthesise
 
 __all__ = [
+    "Isolation",
     "PrivateLearner",
     "PrivateSampler",
     "SamplePlan",

@@ -15,6 +15,7 @@ from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.blocks import Progress, count_units
+from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler, as_records
 from accord.privacy import ApproxDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
@@ -114,8 +115,8 @@ class PrivateLearner:
         k and l; required without alpha and beta, refused with them.
     draws
         R; 1 with alpha and beta.
-    coupling
-        An isolated coupling; by default the one of the learner's family.
+    coupling, isolation
+        As in `PrivateSampler`.
 
     Source
     ------
@@ -148,6 +149,7 @@ class PrivateLearner:
         records: int | None = None,
         draws: int = 1,
         coupling: Coupling | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
         by_accuracy = alpha is not None and beta is not None and blocks is None and records is None and draws == 1
         by_size = alpha is None and beta is None and blocks is not None and records is not None
@@ -168,6 +170,7 @@ class PrivateLearner:
             records=_check.integer("records", records, least=1),
             draws=draws,
             coupling=coupling,
+            isolation=isolation,
         )
         object.__setattr__(self, "learner", learner)
         object.__setattr__(self, "sampler", sampler)

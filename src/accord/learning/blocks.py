@@ -1,9 +1,7 @@
 """Cut the units of privacy into blocks, and fit each block alone. Part of the trusted core."""
 
-import copy
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord._abstain import Abstain
 from accord.distributions import Distribution
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.randomness import SharedRandomness, ambient_seed, require_shared
+from accord.learning.isolation import Isolation
+from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["Progress", "count_units", "fit_blocks", "partition"]
 
@@ -118,6 +117,7 @@ def fit_blocks(
     *,
     blocks: Sequence[NDArray[np.int64]],
     shared: SharedRandomness,
+    isolation: Isolation | None = None,
     progress: Progress | None = None,
 ) -> list[Distribution | Abstain]:
     """Fit each block alone and return one law a block; a fit that fails is that block's abstention.
@@ -135,22 +135,16 @@ def fit_blocks(
         Row numbers of each block, from `partition`.
     shared
         Gives block i the seed ``shared.seed("learner", i)``.
+    isolation
+        Copies by default; a process a block for learners that keep state elsewhere.
     progress
         Told after each block.
 
     """
+    alone = isolation or Isolation()
     laws: list[Distribution | Abstain] = []
     for block, rows in enumerate(blocks):
-        laws.append(_fit_one(copy.deepcopy(learner), records[rows], seed=shared.seed("learner", block)))
+        laws.append(alone.fit(learner, records[rows], seed=shared.seed("learner", block)))
         if progress is not None:
             progress(block + 1, len(blocks), "fitting blocks")
     return laws
-
-
-def _fit_one(learner: Learner, records: NDArray[Any], *, seed: int) -> Distribution | Abstain:
-    with warnings.catch_warnings(), np.errstate(all="ignore"), ambient_seed(seed):
-        warnings.simplefilter("ignore")
-        try:
-            return learner.fit(records, seed=seed)
-        except (Exception, SystemExit):  # noqa: BLE001 - theory 9: whatever happens in one block's fit is that block's abstention
-            return ABSTAIN

@@ -15,6 +15,7 @@ from accord.learners import Learner
 from accord.learning.aggregate import aggregate
 from accord.learning.blocks import Progress, count_units, fit_blocks, partition
 from accord.learning.families import family_of
+from accord.learning.isolation import Isolation
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
@@ -22,6 +23,7 @@ from accord.randomness import PrivateRandomness, SharedRandomness, require_priva
 __all__ = ["PrivateSampler", "as_records"]
 
 _HOPELESS = Fraction(1, 2)
+_COPIES = Isolation()
 
 
 @final
@@ -56,6 +58,9 @@ class PrivateSampler:
         R, independent draws of the coupling on the same blocks.
     coupling
         An isolated coupling; by default the one of the learner's family.
+    isolation
+        How fits are kept apart: `Isolation()` copies the learner, ``Isolation(kind="process")`` forks a process a
+        block.
 
     Source
     ------
@@ -79,6 +84,7 @@ class PrivateSampler:
     records: int
     draws: int = 1
     coupling: Coupling | None = None
+    isolation: Isolation = _COPIES
 
     def __init__(
         self,
@@ -90,6 +96,7 @@ class PrivateSampler:
         records: int,
         draws: int = 1,
         coupling: Coupling | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
         if not isinstance(learner, Learner):
             message = f"learner must have a method fit(records, *, seed); {type(learner).__name__} has none."
@@ -101,6 +108,7 @@ class PrivateSampler:
         object.__setattr__(self, "records", _check.integer("records", records, least=1))
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=100_000))
         object.__setattr__(self, "coupling", coupling)
+        object.__setattr__(self, "isolation", isolation or _COPIES)
         self._refuse_hopeless_blocks()
 
     def _refuse_hopeless_blocks(self) -> None:
@@ -164,7 +172,14 @@ class PrivateSampler:
         n_or_units = len(records) if units is None else units
         self._refuse_small_blocks(count_units(n_or_units), least=least)
         rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
-        laws = fit_blocks(self.learner, records, blocks=rows, shared=shared.child("learner"), progress=progress)
+        laws = fit_blocks(
+            self.learner,
+            records,
+            blocks=rows,
+            shared=shared.child("learner"),
+            isolation=self.isolation,
+            progress=progress,
+        )
         release = aggregate(
             laws,
             records=self.records,

@@ -1,0 +1,133 @@
+"""One block's fit and the others: copies, processes, time limits, and whatever a learner may do."""
+
+import os
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN
+from accord.distributions import Distribution, Normal
+from accord.errors import InvalidParameter
+from accord.learners import GaussianLearner
+from accord.learning import Isolation, PrivateSampler
+from accord.learning.blocks import fit_blocks
+from accord.randomness import SharedRandomness
+
+LEFT_BEHIND: list[float] = []
+BLOCKS = [np.arange(10), np.arange(10, 20), np.arange(20, 30)]
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+
+
+class Litterer:
+    """Leaves its mean in a module global and adds what it finds there."""
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        LEFT_BEHIND.append(float(records.mean()))
+        return Normal(sum(LEFT_BEHIND), 1.0)
+
+
+@dataclass
+class Misbehaves:
+    """Does one bad thing when it meets a large record."""
+
+    how: str
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        if records.max() > 100:
+            match self.how:
+                case "exception":
+                    raise ValueError(str(records.max()))
+                case "exit":
+                    raise SystemExit(3)
+                case "warning":
+                    warnings.warn(str(records.max()), stacklevel=1)
+                    raise FloatingPointError
+                case "hard exit":
+                    os._exit(7)
+                case "sleep":
+                    time.sleep(60)
+                case "unpicklable":
+                    return lambda: None  # type: ignore[return-value]
+        return Normal(float(records.mean()), 1.0)
+
+
+def data(*, spoilt: bool) -> NDArray[Any]:
+    table = np.arange(30, dtype=float)[:, None]
+    if spoilt:
+        table[12] = 1e6
+    return table
+
+
+def fit(learner: Any, table: NDArray[Any], isolation: Isolation) -> list[Any]:
+    return list(fit_blocks(learner, table, blocks=BLOCKS, shared=SharedRandomness(1), isolation=isolation))
+
+
+@needs_fork
+def test_a_process_a_block_keeps_litter_apart() -> None:
+    LEFT_BEHIND.clear()
+    apart = Isolation(kind="process", seconds=30)
+    before, after = (fit(Litterer(), data(spoilt=spoilt), apart) for spoilt in (False, True))
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True]
+    assert LEFT_BEHIND == []
+
+
+def test_copies_do_not_keep_litter_apart_as_known_limits_says() -> None:
+    LEFT_BEHIND.clear()
+    before, after = [], []
+    before = fit(Litterer(), data(spoilt=False), Isolation())
+    LEFT_BEHIND.clear()
+    after = fit(Litterer(), data(spoilt=True), Isolation())
+    LEFT_BEHIND.clear()
+    assert before[2] != after[2]
+
+
+CASES = [("copy", how) for how in ("exception", "exit", "warning")] + [
+    ("process", how) for how in ("exception", "exit", "warning", "hard exit", "sleep", "unpicklable")
+]
+
+
+@pytest.mark.parametrize(("kind", "how"), CASES)
+def test_whatever_a_learner_does_is_its_blocks_abstention(kind: Any, how: str, capfd: Any) -> None:
+    if kind == "process" and not hasattr(os, "fork"):
+        pytest.skip("no fork on this system")
+    isolation = Isolation(kind=kind, seconds=2.0 if how == "sleep" else 30.0 if kind == "process" else None)
+    clean = fit(Misbehaves(how), data(spoilt=False), isolation)
+    spoilt = fit(Misbehaves(how), data(spoilt=True), isolation)
+    assert ABSTAIN not in clean
+    assert spoilt == [clean[0], ABSTAIN, clean[2]]
+    assert "1000000" not in "".join(capfd.readouterr())
+
+
+@needs_fork
+def test_both_kinds_give_the_same_laws() -> None:
+    table = np.random.default_rng(0).normal(size=(30, 1))
+    assert fit(GaussianLearner(), table, Isolation()) == fit(GaussianLearner(), table, Isolation(kind="process"))
+
+
+@needs_fork
+def test_the_sampler_takes_it() -> None:
+    sampler = PrivateSampler(
+        GaussianLearner(),
+        epsilon=2,
+        delta="1e-3",
+        blocks=20,
+        records=20,
+        draws=8,
+        isolation=Isolation(kind="process", seconds=30),
+    )
+    table = np.tile(np.random.default_rng(0).normal(size=50), 20)
+    shared = SharedRandomness(3)
+    assert sampler.release(table, shared=shared).guarantee == sampler.guarantee
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [("thread", None), ("copy", 1.0), ("process", 0.0), ("process", float("nan"))]
+)
+def test_silly_settings_are_refused(kind: Any, seconds: float | None) -> None:
+    with pytest.raises(InvalidParameter):
+        Isolation(kind=kind, seconds=seconds)
