@@ -102,8 +102,7 @@ def cut_floors(cells: Cells, bits: int) -> tuple[int, ...]:
         lows = list(accumulate(low for low, _ in bounds))
         highs = list(accumulate(high for _, high in bounds))
         floors = tuple((low << bits) // highs[-1] for low in lows[:-1])
-        last = (1 << bits) - 1  # a cut is below 1, however close
-        if all(floor == min((high << bits) // lows[-1], last) for floor, high in zip(floors, highs[:-1], strict=True)):
+        if all(floor == (high << bits) // lows[-1] for floor, high in zip(floors, highs[:-1], strict=True)):
             return floors
         spare *= 2
 
