@@ -56,11 +56,11 @@ def opendp() -> dict[str, Runner]:
         return {}
     dp.enable_features("contrib")
 
-    def integers(make: Any, metric: Any, scale: int) -> Runner:  # noqa: ANN401
+    def integers(make: Any, metric: Any, scale: int) -> Runner:
         mechanism = make(dp.vector_domain(dp.atom_domain(T=int)), metric, scale=float(scale))
         return lambda size: mechanism([0] * size)
 
-    def floats(size: int) -> Any:  # noqa: ANN401
+    def floats(size: int) -> Any:
         domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size)
         return dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=1.0, k=-40)([0.5] * size)
 
