@@ -5,9 +5,11 @@ An error names the parameter, the rule and a next step. Its text never repeats a
 
 __all__ = [
     "AccordError",
+    "BudgetExceeded",
     "DataError",
     "FitFailed",
     "InvalidParameter",
+    "LedgerError",
     "NotEnoughRecords",
     "SchemaMismatch",
     "WrongRandomness",
@@ -20,6 +22,31 @@ class AccordError(Exception):
 
 class InvalidParameter(AccordError, ValueError):
     """A public argument is outside the range where the promise holds."""
+
+
+class BudgetExceeded(AccordError):
+    """A request would go over a cap. It was refused before anything was computed; nothing has been spent.
+
+    Attributes
+    ----------
+    requested
+        The guarantee that was asked for.
+    spent
+        What had been spent before.
+    cap
+        What may be spent in all.
+
+    """
+
+    def __init__(self, message: str, *, requested: object, spent: object, cap: object) -> None:
+        super().__init__(message)
+        self.requested = requested
+        self.spent = spent
+        self.cap = cap
+
+
+class LedgerError(AccordError):
+    """A ledger cannot be read, trusted or written. Without its entry nothing is released."""
 
 
 class WrongRandomness(AccordError, TypeError):
