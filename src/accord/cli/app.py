@@ -7,6 +7,7 @@ import typer
 
 from accord import __version__
 from accord.cli.demo import demo
+from accord.cli.ledger import ledger
 from accord.cli.schema import schema
 from accord.cli.synth import synth
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command("synth")(synth)
 app.command("schema")(schema)
 app.command("demo")(demo)
+app.add_typer(ledger, name="ledger")
 
 
 def _version(value: bool) -> None:

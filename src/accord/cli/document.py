@@ -10,8 +10,10 @@ from accord import __version__
 from accord._exact import to_fraction
 from accord.cli.outcome import Outcome
 from accord.distributions import Categorical, Normal
+from accord.ledger import Statement
+from accord.privacy import ApproxDP
 
-__all__ = ["as_json", "document", "model_file"]
+__all__ = ["as_json", "composition", "document", "ledger_document", "model_file"]
 
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
@@ -27,7 +29,32 @@ def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, A
             "rows": str(request.out) if answered else None,
             "model": str(request.model) if answered and request.model is not None else None,
         },
+        **({} if outcome.ledger is None else {"ledger": ledger_document(outcome.ledger)}),
         "warnings": list(warnings),
+    }
+
+
+def ledger_document(statement: Statement) -> dict[str, Any]:
+    """Return a ledger's totals: exact as p/q, and as floats."""
+
+    def amounts(guarantee: ApproxDP) -> dict[str, Any]:
+        return {
+            "epsilon": str(guarantee.epsilon),
+            "epsilon_float": float(guarantee.epsilon),
+            "delta": str(guarantee.delta),
+            "delta_float": float(guarantee.delta),
+        }
+
+    return {
+        "cap": amounts(statement.cap),
+        "spent": amounts(statement.spent),
+        "remaining": amounts(statement.remaining),
+        "neighbouring": statement.cap.neighbouring.value,
+        "unit": statement.cap.unit,
+        "charges": statement.charges,
+        "unconfirmed": statement.unconfirmed,
+        "rule": "basic",
+        "head": statement.head,
     }
 
 
@@ -103,8 +130,20 @@ def _guarantee(outcome: Outcome) -> dict[str, Any]:
         "unit": "record" if unit is None else "unit",
         "unit_column": unit,
         "releases": 1,
-        "composition": COMPOSITION,
+        "composition": COMPOSITION if outcome.ledger is None else composition(outcome.ledger),
     }
+
+
+def composition(statement: Statement) -> str:
+    """Return one line on what is spent and left."""
+    spent, cap, left = (
+        f"({float(part.epsilon):.12g}, {float(part.delta):.12g})"
+        for part in (statement.spent, statement.cap, statement.remaining)
+    )
+    return (
+        f"in the ledger {spent} of {cap} is spent by {statement.charges} charges and {left} is left, as (epsilon, "
+        f"delta), by basic composition"
+    )
 
 
 def _as_written(text: str, promised: Fraction) -> str:

@@ -1,16 +1,19 @@
 """One synthesis from request to files: the order of its steps is part of the promise."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from accord.cli.document import model_file
 from accord.cli.guard import NO_ANSWER, UNEXPECTED, Stop
+from accord.cli.ledger import login_name
 from accord.cli.outcome import Outcome
 from accord.cli.request import Numbers, Request, learner_for
-from accord.errors import FitFailed, SchemaMismatch
+from accord.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.learners import Learner
 from accord.learning.synthesis import Synthesis, sample_rows, synthesise
+from accord.ledger import Ledger, Statement
+from accord.privacy import ApproxDP, Neighbouring
 from accord.tables import (
     Outputs,
     Schema,
@@ -36,10 +39,10 @@ def run(
     warn: Callable[[str], None],
     progress: Callable[[], AbstractContextManager[Progress | None]],
 ) -> Outcome:
-    """Check, read, release, write, in this order.
+    """Check, read, charge, release, write, in this order.
 
     Nothing is opened before the numbers are checked, nothing is spent before all of the files are, and nothing is
-    written unless there is an answer.
+    written unless there is an answer, but for the charge in the ledger.
 
     Raises
     ------
@@ -52,15 +55,40 @@ def run(
     numbers = request.numbers()
     schema, learner = _schema(request)
     out, model = _places(request)
-    table = read_table(request.data, schema=schema)
-    _warn_of_delta(table, numbers=numbers, warn=warn)
-    with outputs([out] if model is None else [out, model]) as files:
-        with progress() as report:
-            synthesis = _release(table, learner=learner, numbers=numbers, report=report)
-        outcome = Outcome(request=request, numbers=numbers, schema=schema, synthesis=synthesis)
-        if synthesis.model is not None:
-            _write(outcome, files=files, out=out, model=model)
+    with _ledger(request, numbers=numbers, schema=schema) as ledger:
+        table = read_table(request.data, schema=schema)
+        _warn_of_delta(table, numbers=numbers, warn=warn)
+        with outputs([out] if model is None else [out, model]) as files:
+            with progress() as report:
+                synthesis = _release(
+                    table, learner=learner, numbers=numbers, report=report, ledger=ledger, unit=schema.unit
+                )
+            statement = _statement(ledger, warn=warn)
+            outcome = Outcome(request=request, numbers=numbers, schema=schema, synthesis=synthesis, ledger=statement)
+            if synthesis.model is not None:
+                _write(outcome, files=files, out=out, model=model)
     return outcome
+
+
+def _ledger(request: Request, *, numbers: Numbers, schema: Schema) -> AbstractContextManager[Ledger | None]:
+    """Open the ledger, and refuse a request that it would refuse before any row is read."""
+    if request.ledger is None:
+        return nullcontext()
+    ledger = Ledger(request.ledger, who=login_name() if request.who is None else request.who, why=request.why)
+    try:
+        ledger.check(ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, schema.unit or "record"))
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _statement(ledger: Ledger | None, *, warn: Callable[[str], None]) -> Statement | None:
+    try:
+        return None if ledger is None else ledger.statement()
+    except LedgerError as error:  # the release is charged and made: it is not lost for want of a total
+        warn(f"warning: the total cannot be shown: {error}")
+        return None
 
 
 def _schema(request: Request) -> tuple[Schema, Learner]:
@@ -91,7 +119,15 @@ def _warn_of_delta(table: Table, *, numbers: Numbers, warn: Callable[[str], None
         )
 
 
-def _release(table: Table, *, learner: Learner, numbers: Numbers, report: Progress | None) -> Synthesis:
+def _release(
+    table: Table,
+    *,
+    learner: Learner,
+    numbers: Numbers,
+    report: Progress | None,
+    ledger: Ledger | None,
+    unit: str | None,
+) -> Synthesis:
     try:
         return synthesise(
             table.records,
@@ -104,6 +140,8 @@ def _release(table: Table, *, learner: Learner, numbers: Numbers, report: Progre
             records_per_vote=numbers.records,
             seed=numbers.seed,
             progress=report,
+            ledger=ledger,
+            unit=unit,
         )
     except FitFailed:  # a fit in a block is that block's affair, so this was the last one, on what was released
         raise Stop(NO_ANSWER, NO_MODEL) from None

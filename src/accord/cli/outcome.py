@@ -5,6 +5,7 @@ from typing import final
 
 from accord.cli.request import Numbers, Request
 from accord.learning.synthesis import Synthesis
+from accord.ledger import Statement
 from accord.tables import Schema
 
 __all__ = ["Outcome"]
@@ -13,9 +14,10 @@ __all__ = ["Outcome"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Public facts and the release, nothing else: the request, its numbers, the schema, and the synthesis."""
+    """Public facts and the release, nothing else: the request, its numbers, the schema, the synthesis, the ledger."""
 
     request: Request
     numbers: Numbers
     schema: Schema
     synthesis: Synthesis
+    ledger: Statement | None = None

@@ -39,6 +39,9 @@ class Request:
     records: str | None = None
     model: Path | None = None
     seed: str | None = None
+    ledger: str | None = None
+    who: str | None = None
+    why: str | None = None
     force: bool = False
 
     def numbers(self) -> "Numbers":

@@ -43,6 +43,11 @@ def synth(
         str | None,
         typer.Option(help="Seed partition, learners, coupling and sampling, for tests. The noise is never seeded."),
     ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger of this table, charged before the release; see accord ledger.")
+    ] = None,
+    who: Annotated[str | None, typer.Option(help="Who asks, for the ledger; by default the login name.")] = None,
+    why: Annotated[str | None, typer.Option(help="What for, for the ledger.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
@@ -65,6 +70,9 @@ def synth(
         records=records,
         model=model,
         seed=seed_for_tests,
+        ledger=ledger,
+        who=who,
+        why=why,
         force=force,
     )
     with guarded():

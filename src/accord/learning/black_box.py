@@ -17,6 +17,7 @@ from accord.learners import Learner
 from accord.learning.blocks import Progress, count_units
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler, as_records
+from accord.ledger import Ledger
 from accord.privacy import ApproxDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
 
@@ -189,6 +190,8 @@ class PrivateLearner:
         shared: SharedRandomness | None = None,
         randomness: PrivateRandomness | None = None,
         progress: Progress | None = None,
+        ledger: Ledger | None = None,
+        unit: str | None = None,
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
@@ -206,5 +209,7 @@ class PrivateLearner:
                 f"Nothing was spent."
             )
             raise NotEnoughRecords(message, needed=self.required_records, present=present)
-        released = self.sampler.release(data, units=units, shared=shared, randomness=randomness, progress=progress)
+        released = self.sampler.release(
+            data, units=units, shared=shared, randomness=randomness, progress=progress, ledger=ledger, unit=unit
+        )
         return released.map(lambda records: copy.deepcopy(self.learner).fit(records, seed=shared.seed("learn again")))

@@ -16,6 +16,7 @@ from accord.learning.aggregate import aggregate
 from accord.learning.blocks import Progress, count_units, fit_blocks, partition
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
+from accord.ledger import Ledger, spending
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
@@ -140,6 +141,8 @@ class PrivateSampler:
         shared: SharedRandomness | None = None,
         randomness: PrivateRandomness | None = None,
         progress: Progress | None = None,
+        ledger: Ledger | None = None,
+        unit: str | None = None,
     ) -> Release[NDArray[Any]]:
         """Release one tuple of ``records`` records, or no answer.
 
@@ -156,11 +159,18 @@ class PrivateSampler:
             Source of the release noise; leave it out.
         progress
             Told how far the fits are.
+        ledger
+            Charged after all checks of the input and before the first fit; confirmed when there is a value or
+            `NoAnswer`. A run that fails stays charged.
+        unit
+            The guarantee's word for the unit of privacy; by default "record", or "unit" with ``units``.
 
         Raises
         ------
         NotEnoughRecords
             If there are fewer units than blocks; nothing has been spent.
+        BudgetExceeded
+            If the ledger's cap does not allow it; nothing has been spent.
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
@@ -172,24 +182,31 @@ class PrivateSampler:
         n_or_units = len(records) if units is None else units
         self._refuse_small_blocks(count_units(n_or_units), least=least)
         rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
-        laws = fit_blocks(
-            self.learner,
-            records,
-            blocks=rows,
-            shared=shared.child("learner"),
-            isolation=self.isolation,
-            progress=progress,
-        )
-        release = aggregate(
-            laws,
-            records=self.records,
-            coupling=coupling,
-            mode=self.mode,
-            shared=shared.child("coupling"),
-            randomness=randomness,
-        )
-        unit = "record" if units is None else "unit"
-        return Release(release.value, ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, unit))
+        word = unit or ("record" if units is None else "unit")
+        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
+        with spending(ledger, guarantee, what=self._summary()):
+            laws = fit_blocks(
+                self.learner,
+                records,
+                blocks=rows,
+                shared=shared.child("learner"),
+                isolation=self.isolation,
+                progress=progress,
+            )
+            release = aggregate(
+                laws,
+                records=self.records,
+                coupling=coupling,
+                mode=self.mode,
+                shared=shared.child("coupling"),
+                randomness=randomness,
+            )
+        return Release(release.value, guarantee)
+
+    def _summary(self) -> str:
+        """Public words for a ledger."""
+        learner = type(self.learner).__name__
+        return f"private sampler: {learner}, {self.blocks} blocks, {self.records} records, {self.draws} draws"
 
     def _coupling_for(self, dimension: int) -> tuple[Coupling, int]:
         """Return the coupling and the least number of units in a block; refuse tuples too small to couple."""

@@ -16,6 +16,7 @@ from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, count_units
 from accord.learning.families import Family, family_of
 from accord.learning.sampler import as_records
+from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType, PureDP
 from accord.randomness import SharedRandomness
@@ -155,6 +156,8 @@ def synthesise(
     records_per_vote: int | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    ledger: Ledger | None = None,
+    unit: str | None = None,
 ) -> Synthesis:
     """Learn a private model of a table, with sizes chosen by `sample_plan`.
 
@@ -168,8 +171,10 @@ def synthesise(
     ----------
     records
         Shape (n, d).
-    learner, epsilon, delta, units, progress
+    learner, epsilon, delta
         As in `PrivateLearner`.
+    units, progress, ledger, unit
+        As in `PrivateSampler.release`.
     blocks, draws, records_per_vote
         k, R, l where a person has chosen them.
     seed
@@ -191,7 +196,9 @@ def synthesise(
         learner, epsilon=epsilon, delta=delta, blocks=plan.blocks, records=plan.records, draws=plan.draws
     )
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
-    release = private.release(table, units=units, shared=shared.child("release"), progress=progress)
+    release = private.release(
+        table, units=units, shared=shared.child("release"), progress=progress, ledger=ledger, unit=unit
+    )
     model = None if isinstance(release.value, NoAnswerType) else release.value
     return Synthesis(model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None)
 

@@ -1,0 +1,63 @@
+"""What people write into a ledger: one printable line each."""
+
+from fractions import Fraction
+from typing import Final
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter
+from accord.privacy import ApproxDP, Neighbouring, PureDP
+
+__all__ = ["budget", "line", "required_line", "same_terms", "shown"]
+
+_LONGEST: Final = 1000
+_MOST_DIGITS: Final = 1000
+
+
+def line(name: str, text: str | None) -> str | None:
+    """Return one line of text as it stands, or None; refuse anything else by name."""
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST:
+        raise InvalidParameter(f"{name} must be one line of printable text, at most {_LONGEST} characters.")
+    return text or None
+
+
+def required_line(name: str, text: str | None) -> str:
+    """Return one line of text that is not empty."""
+    written = line(name, text)
+    if written is None or not written.strip():
+        raise InvalidParameter(f"{name} is needed: a ledger without it helps nobody later.")
+    return written
+
+
+def budget(epsilon: Number, delta: Number, *, name: str) -> tuple[Fraction, Fraction]:
+    """Return an exact pair of at least 0 with delta below 1; refuse numbers of absurd length."""
+    pair = _check.exact(f"{name} epsilon", epsilon), _check.exact(f"{name} delta", delta)
+    if pair[0] < 0 or not 0 <= pair[1] < 1:
+        raise InvalidParameter(f"{name} must have an epsilon of at least 0, and a delta of at least 0 and below 1.")
+    if any(max(part.numerator, part.denominator).bit_length() > 3 * _MOST_DIGITS for part in pair):
+        raise InvalidParameter(f"{name} has over {_MOST_DIGITS} digits: round it up first.")
+    return pair
+
+
+def same_terms(guarantee: PureDP | ApproxDP, *, neighbouring: Neighbouring, unit: str) -> None:
+    """Refuse a guarantee under another relation or for another unit than the ledger's."""
+    if not isinstance(guarantee, (PureDP, ApproxDP)):
+        raise InvalidParameter("guarantee must be a PureDP or an ApproxDP.")
+    if guarantee.neighbouring is not neighbouring:
+        raise InvalidParameter(
+            f"this ledger counts under '{neighbouring.value}' and the request holds under "
+            f"'{guarantee.neighbouring.value}': epsilons under two relations cannot be added. Restate the guarantee "
+            f"under the ledger's relation, or use a ledger of that relation."
+        )
+    if guarantee.unit != unit:
+        raise InvalidParameter(
+            f"this ledger protects each {unit} and the request protects each {guarantee.unit}: epsilons for two units "
+            f"cannot be added. Release with the ledger's unit, or use a ledger of that unit."
+        )
+
+
+def shown(pair: tuple[Fraction, Fraction]) -> str:
+    """Return ``(epsilon, delta)`` for a sentence, to 12 digits."""
+    return f"({float(pair[0]):.12g}, {float(pair[1]):.12g})"

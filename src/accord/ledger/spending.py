@@ -1,0 +1,45 @@
+"""Charge, compute, confirm: the order that every release with a ledger follows."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from accord.errors import LedgerError
+from accord.ledger.ledger import Ledger
+from accord.privacy import ApproxDP, PureDP
+
+__all__ = ["spending"]
+
+
+@contextmanager
+def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) -> Iterator[None]:
+    """Charge ``guarantee`` before the block runs; confirm after it, or note that it failed. Without a ledger, nothing.
+
+    Formal guarantees
+    -----------------
+    - The block does not begin unless the charge is durable. Whatever happens in it, the charge stays.
+    - An error of the block comes out as it is, also if it cannot be noted; of it only the type is noted, because its
+      text may hold data.
+    - Not promised: a confirmation. If it cannot be written the value stands, with a warning; its charge stays
+      unconfirmed and is spent all the same.
+
+    Examples
+    --------
+    >>> with spending(None, PureDP(1), what="nothing to count"):
+    ...     pass
+
+    """
+    if ledger is None:
+        yield
+        return
+    charge = ledger.charge(guarantee, what=what)
+    try:
+        yield
+    except BaseException as error:
+        with suppress(LedgerError):
+            ledger.abandon(charge, why=f"failed: {type(error).__name__}")
+        raise
+    try:
+        ledger.confirm(charge)
+    except LedgerError as error:
+        warnings.warn(f"charge {charge} is spent but could not be confirmed: {error}", RuntimeWarning, stacklevel=3)
