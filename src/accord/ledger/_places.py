@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from accord.errors import InvalidParameter
+from accord.ledger._postgres import PostgresStore, create_tables
 from accord.ledger._sqlite import SqliteStore, create_file
 from accord.ledger._store import Store
 from accord.ledger.entry import Entry
@@ -14,12 +15,21 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 def open_store(where: str | Path, *, timeout: float) -> Store:
     """Return the store at ``where``; nothing is opened yet."""
+    if _is_url(where):
+        return PostgresStore(str(where), timeout=timeout)
     return SqliteStore(_path(where), timeout=timeout)
 
 
 def create_store(where: str | Path, *, first: Entry) -> None:
     """Make a store that holds its first entry."""
-    create_file(_path(where), first=first)
+    if _is_url(where):
+        create_tables(str(where), first=first)
+    else:
+        create_file(_path(where), first=first)
+
+
+def _is_url(where: str | Path) -> bool:
+    return isinstance(where, str) and where.startswith(_SCHEMES)
 
 
 def _path(where: str | Path) -> Path:
