@@ -1,0 +1,74 @@
+"""One relation and one unit for all guarantees that are put together."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter
+from accord.privacy.guarantees import ApproxDP, PureDP
+from accord.privacy.neighbouring import Neighbouring
+from accord.privacy.no_guarantee import NoGuarantee
+
+__all__ = ["Relation", "common_relation", "read_guarantees", "slack"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Which datasets are neighbours, and what one position of them is."""
+
+    neighbouring: Neighbouring
+    unit: str
+
+    def guarantee(self, epsilon: Fraction, delta: Fraction) -> PureDP | ApproxDP:
+        """Return the guarantee with these numbers; pure if delta is 0."""
+        if delta == 0:
+            return PureDP(epsilon, self.neighbouring, self.unit)
+        return ApproxDP(epsilon, delta, self.neighbouring, self.unit)
+
+    def none(self, *, delta: Fraction, reason: str) -> NoGuarantee:
+        """Return the absence of a guarantee."""
+        return NoGuarantee(delta=delta, reason=reason, neighbouring=self.neighbouring, unit=self.unit)
+
+
+def read_guarantees(guarantees: Iterable[PureDP | ApproxDP]) -> list[PureDP | ApproxDP]:
+    """Return the guarantees as a list, or refuse anything else."""
+    if isinstance(guarantees, PureDP | ApproxDP):
+        raise InvalidParameter("guarantees must be a collection: for one guarantee write [guarantee].")
+    found = list(guarantees)
+    _check.at_least_one("guarantees", found)
+    for guarantee in found:
+        if isinstance(guarantee, NoGuarantee):
+            raise InvalidParameter(f"guarantees holds one that is infinite: {guarantee.reason}.")
+        if not isinstance(guarantee, PureDP | ApproxDP):
+            raise InvalidParameter("guarantees must hold PureDP and ApproxDP values only, such as PureDP('0.1').")
+    return found
+
+
+def common_relation(guarantees: Collection[PureDP | ApproxDP]) -> Relation:
+    """Return the relation and unit that all share, or refuse the mixture and say why."""
+    relations = {guarantee.neighbouring for guarantee in guarantees}
+    if len(relations) > 1:
+        raise InvalidParameter(
+            "guarantees mix the relations 'replace one' and 'add or remove one': replacing a record is removing one "
+            "and adding one, so their epsilons measure different things. State all under one relation first "
+            "(epsilon under 'add or remove one' is at most 2 epsilon under 'replace one')."
+        )
+    units = {guarantee.unit for guarantee in guarantees}
+    if len(units) > 1:
+        raise InvalidParameter(
+            f"guarantees are for different units of privacy ({', '.join(sorted(units))}): a total speaks about one "
+            "unit. Restate all for the same one; a person with several records is not protected by a promise for one."
+        )
+    return Relation(relations.pop(), units.pop())
+
+
+def slack(value: Number, *, name: str = "delta") -> Fraction:
+    """Return a delta from 0 to below 1."""
+    result = _check.exact(name, value)
+    if not 0 <= result < 1:
+        raise InvalidParameter(f"{name} must be at least 0 and below 1: at 1 nothing is promised.")
+    return result

@@ -1,0 +1,210 @@
+"""Totals: check values, refusals with their reasons."""
+
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accord.errors import InvalidParameter
+from accord.privacy import (
+    ApproxDP,
+    Neighbouring,
+    NoGuarantee,
+    PureDP,
+    advanced_composition,
+    basic_composition,
+    best_composition,
+    composition_table,
+    heterogeneous_composition,
+    optimal_composition,
+    parallel_composition,
+)
+
+ADD = Neighbouring.ADD_OR_REMOVE_ONE
+
+
+def test_C2_a_thousand_add_up() -> None:
+    assert basic_composition([ApproxDP("0.1", "1e-10")] * 1000) == ApproxDP(100, "1e-7")
+
+
+def test_C3_check_value() -> None:
+    total = advanced_composition(ApproxDP("0.1", "1e-10"), rounds=1000, delta_prime="9e-7")
+    assert float(total.epsilon) == pytest.approx(27.2029, abs=5e-5)
+    assert total.delta == Fraction("1e-6")
+
+
+@pytest.mark.parametrize(
+    ("each", "rounds", "delta", "epsilon"),
+    [
+        (ApproxDP("0.1", "1e-10"), 1000, "1e-6", 19.4018523365),
+        (PureDP("0.1"), 1000, "1e-6", 19.3446714480),
+        (ApproxDP("0.1", "1e-8"), 1000, "1.1e-5", 19.3446366310),
+        (PureDP("0.05"), 1000, "1e-6", 8.2835733460),
+    ],
+)
+def test_C4_check_values(each: PureDP | ApproxDP, rounds: int, delta: str, epsilon: float) -> None:
+    total = optimal_composition(each, rounds=rounds, delta=delta)
+    assert float(total.epsilon) == pytest.approx(epsilon, abs=1e-9)
+    assert total.delta == Fraction(delta)
+
+
+def test_E26_an_infinite_total_says_why() -> None:
+    each = ApproxDP("0.1", "1e-8")
+    for total in (
+        optimal_composition(each, rounds=1000, delta="1e-6"),
+        best_composition([each] * 1000, delta="1e-6"),
+        best_composition([PureDP(1), ApproxDP("0.5", "1e-6")], delta="1e-9"),
+    ):
+        assert isinstance(total, NoGuarantee)
+        assert total.epsilon == total.at("0.1") == math.inf
+        assert not total
+        assert "more than the" in total.reason
+    assert best_composition([PureDP(1), ApproxDP("0.5", "1e-6")], delta="1e-5").epsilon < Fraction(3, 2)
+
+
+def test_E22_the_least_valid_bound_is_reported() -> None:
+    assert best_composition([PureDP("0.1")] * 100, delta="1e-6").epsilon <= Fraction("5.7562")
+    assert best_composition([PureDP("0.1")] * 30, delta="1e-6").epsilon <= 3
+    assert float(best_composition([PureDP(1)] * 10, delta="1e-6").epsilon) == pytest.approx(10, abs=1e-4)
+    assert best_composition([PureDP(1)] * 10, delta=0) == PureDP(10)
+    table = composition_table([PureDP(1)] * 10, delta="1e-6")
+    assert {bound.rule for bound in table.bounds} == {"basic", "advanced", "advanced, tight mean", "optimal"}
+    assert float(table.bounds[1].total.epsilon) == pytest.approx(33.8, abs=0.05)  # far above the sum
+    assert table.best.total.epsilon == min(bound.total.epsilon for bound in table.bounds)
+
+
+@pytest.mark.parametrize(("rounds", "epsilon", "delta"), [(10, 5, "1e-5"), (1000, "0.8", "1e-5"), (3, 1000, "1e-5")])
+def test_E27_large_losses_have_a_total(rounds: int, epsilon: Any, delta: str) -> None:
+    total = best_composition([PureDP(epsilon)] * rounds, delta=delta)
+    assert 0 < total.epsilon <= rounds * Fraction(epsilon)
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        basic_composition,
+        lambda both: best_composition(both, delta="1e-6"),
+        lambda both: heterogeneous_composition(both, delta="1e-6"),
+        lambda both: parallel_composition(both, claimed_disjoint=True),
+    ],
+)
+def test_E30_mixtures_are_refused_with_the_reason(compose: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidParameter, match="replacing a record is removing one and adding one"):
+        compose([PureDP(1), PureDP(1, ADD)])
+    with pytest.raises(InvalidParameter, match="different units of privacy \\(person, record\\)"):
+        compose([PureDP(1), PureDP(1, unit="person")])
+    with pytest.raises(InvalidParameter, match="must not be empty"):
+        compose([])
+    with pytest.raises(InvalidParameter, match="PureDP and ApproxDP values only"):
+        compose([1.0])
+    with pytest.raises(InvalidParameter, match="must be a collection"):
+        compose(PureDP(1))
+    with pytest.raises(InvalidParameter, match="holds one that is infinite: nothing"):
+        compose([NoGuarantee(delta=Fraction(0), reason="nothing")])
+
+
+def test_relation_and_unit_are_kept() -> None:
+    each = ApproxDP("0.1", "1e-9", ADD, "person")
+    totals = [
+        basic_composition([each]),
+        advanced_composition(each, rounds=2, delta_prime="1e-6"),
+        optimal_composition(each, rounds=2, delta="1e-6"),
+        best_composition([each, PureDP(1, ADD, "person")], delta="1e-6"),
+        best_composition([each], delta=0),
+    ]
+    assert {(total.neighbouring, total.unit) for total in totals} == {(ADD, "person")}
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    each = ApproxDP("0.1", "0.1")
+    with pytest.raises(InvalidParameter, match="at most 1"):
+        advanced_composition(each, rounds=10, delta_prime="0.01")
+    with pytest.raises(InvalidParameter, match="above 0"):
+        advanced_composition(each, rounds=1, delta_prime=0)
+    with pytest.raises(InvalidParameter, match="kl_bound"):
+        advanced_composition(each, rounds=1, delta_prime="0.1", kl_bound="Seed")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="at most 1000"):
+        advanced_composition(PureDP(1001), rounds=1, delta_prime="0.1")
+    for rounds in (0, -1, 1.5, True, math.nan):
+        with pytest.raises(InvalidParameter, match="rounds must be a whole number"):
+            optimal_composition(each, rounds=rounds, delta="0.5")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="at most 100000"):
+        optimal_composition(each, rounds=10**6, delta="0.5")
+    for delta in (1, -1, math.nan, math.inf, None):
+        with pytest.raises(InvalidParameter, match="delta"):
+            best_composition([each], delta=delta)  # type: ignore[arg-type]
+
+
+def test_C3_with_no_loss_and_at_the_end_of_its_range() -> None:
+    assert advanced_composition(PureDP(0), rounds=5, delta_prime="0.1") == PureDP(0)
+    assert advanced_composition(ApproxDP(0, "0.1"), rounds=5, delta_prime="0.1") == ApproxDP(0, "0.5")
+    full = advanced_composition(ApproxDP(1, "0.1"), rounds=5, delta_prime="0.5")
+    assert isinstance(full, NoGuarantee)
+    assert "add up to 1" in full.reason
+    assert isinstance(basic_composition([ApproxDP(1, "0.5")] * 2), NoGuarantee)
+
+
+def test_optimal_composition_at_its_ends() -> None:
+    assert optimal_composition(PureDP(0), rounds=9, delta="0.1") == ApproxDP(0, "0.1")
+    assert optimal_composition(PureDP("0.1"), rounds=9, delta=0) == PureDP("0.9")
+    assert optimal_composition(ApproxDP(2, "0.25"), rounds=1, delta="0.25").epsilon == 2  # all slack is spent
+    assert optimal_composition(PureDP("0.1"), rounds=9, delta="0.999").epsilon == 0
+    assert optimal_composition(PureDP(10**9), rounds=9, delta="0.1").epsilon == 9 * 10**9
+    assert optimal_composition(PureDP("1e-300"), rounds=9, delta="1e-20").epsilon <= Fraction("9e-300")
+
+
+def test_rounds_of_loss_0_cost_their_deltas_only() -> None:
+    rounds: list[PureDP | ApproxDP] = [PureDP(1), ApproxDP(0, "1e-7"), ApproxDP(0, "2e-7")]
+    assert best_composition(rounds, delta="1e-6").epsilon <= 1
+    assert isinstance(best_composition(rounds, delta="1e-7"), NoGuarantee)
+    assert best_composition([PureDP(0), PureDP(0)], delta="1e-6").epsilon == 0
+
+
+# --- parallel composition ---------------------------------------------------------------------------------------------
+
+
+def test_C1_disjoint_blocks_cost_the_maximum() -> None:
+    four: list[PureDP | ApproxDP] = [PureDP(1), ApproxDP(2, "1e-7"), ApproxDP("0.5", "1e-6"), PureDP(1)]
+    blocks: list[Any] = [range(10), np.arange(10, 20), [25, 21], {30}]
+    assert parallel_composition(four, blocks=blocks) == ApproxDP(2, "1e-6")
+    assert parallel_composition(four, claimed_disjoint=True) == ApproxDP(2, "1e-6")
+    assert parallel_composition([PureDP(1, ADD)] * 2, claimed_disjoint=True) == PureDP(1, ADD)
+
+
+def test_C1_E31_anything_but_disjoint_fixed_blocks_is_refused() -> None:
+    two: list[PureDP | ApproxDP] = [PureDP(1), PureDP(1)]
+    with pytest.raises(InvalidParameter, match="needs disjoint parts"):
+        parallel_composition(two)
+    with pytest.raises(InvalidParameter, match="needs disjoint parts"):
+        parallel_composition(two, blocks=[[0], [1]], claimed_disjoint=True)
+    with pytest.raises(InvalidParameter, match="needs disjoint parts"):
+        parallel_composition(two, claimed_disjoint="yes")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="stands in two of them"):
+        parallel_composition(two, blocks=[range(5), range(4, 9)])
+    with pytest.raises(InvalidParameter, match="one entry for each of the 2"):
+        parallel_composition(two, blocks=[range(5)])
+    for mask in ([True, False], np.array([False, True])):
+        with pytest.raises(InvalidParameter, match="mask of truth values is made from the data"):
+            parallel_composition(two, blocks=[mask, [7]])
+    for entry in (-1, 0.5, "0"):
+        with pytest.raises(InvalidParameter, match="positions"):
+            parallel_composition(two, blocks=[[entry], [7]])  # type: ignore[list-item]
+    with pytest.raises(InvalidParameter, match="removing one record moves all later ones"):
+        parallel_composition([PureDP(1, ADD)] * 2, blocks=[[0], [1]])
+
+
+# --- how fast ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-30"])
+def test_a_thousand_rounds_take_milliseconds(delta: str) -> None:
+    def seconds() -> float:
+        start = time.process_time()
+        optimal_composition(ApproxDP("0.1", "1e-33"), rounds=1000, delta=delta)
+        return time.process_time() - start
+
+    assert min(seconds() for _ in range(5)) < 0.005
