@@ -11,6 +11,7 @@ __all__ = [
     "InvalidParameter",
     "LedgerError",
     "NotEnoughRecords",
+    "NotPrivateWarning",
     "SchemaMismatch",
     "WrongRandomness",
 ]
@@ -47,6 +48,10 @@ class BudgetExceeded(AccordError):
 
 class LedgerError(AccordError):
     """A ledger cannot be read, trusted or written. Without its entry nothing is released."""
+
+
+class NotPrivateWarning(UserWarning):
+    """Release noise came from a stand-in for the operating system's source: good for tests, private for nobody."""
 
 
 class WrongRandomness(AccordError, TypeError):

@@ -1,6 +1,10 @@
 """One block's fit and the others: copies, processes, time limits, and whatever a learner may do."""
 
+import asyncio
+import logging
 import os
+import subprocess
+import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -37,7 +41,7 @@ class Misbehaves:
 
     how: str
 
-    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:  # noqa: C901 - a list of sins
         if records.max() > 100:
             match self.how:
                 case "exception":
@@ -51,9 +55,28 @@ class Misbehaves:
                     os._exit(7)
                 case "sleep":
                     time.sleep(60)
+                case "panic":
+                    raise Panic(str(records.max()))
+                case "cancelled":
+                    raise asyncio.CancelledError
+                case "chatter":
+                    print(records.max())  # noqa: T201
+                    sys.stderr.write(str(records.max()))
+                    logging.getLogger().critical(records.max())
+                    raise ValueError
+                case "new generator":
+                    np.random.set_bit_generator(np.random.Philox(1))  # type: ignore[attr-defined] # not in its stubs
+                    raise ValueError
+                case "dawdle":
+                    subprocess.Popen(["sleep", "60"])
+                    os._exit(0)
                 case "unpicklable":
                     return lambda: None  # type: ignore[return-value]
-        return Normal(float(records.mean()), 1.0)
+        return Normal(float(records.mean()) + np.random.random(), 1.0)  # noqa: NPY002 - what others do
+
+
+class Panic(BaseException):
+    """What learners in other languages raise."""
 
 
 def data(*, spoilt: bool) -> NDArray[Any]:
@@ -86,8 +109,9 @@ def test_copies_do_not_keep_litter_apart_as_known_limits_says() -> None:
     assert before[2] != after[2]
 
 
-CASES = [("copy", how) for how in ("exception", "exit", "warning")] + [
-    ("process", how) for how in ("exception", "exit", "warning", "hard exit", "sleep", "unpicklable")
+ANYWHERE = ("exception", "exit", "warning", "panic", "cancelled", "chatter", "new generator")
+CASES = [("copy", how) for how in ANYWHERE] + [
+    ("process", how) for how in (*ANYWHERE, "hard exit", "sleep", "unpicklable", "dawdle")
 ]
 
 
@@ -126,7 +150,8 @@ def test_the_sampler_takes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "seconds"), [("thread", None), ("copy", 1.0), ("process", 0.0), ("process", float("nan"))]
+    ("kind", "seconds"),
+    [("thread", None), ("copy", 1.0), ("process", 0.0), ("process", float("nan")), ("process", 10.0**12)],
 )
 def test_silly_settings_are_refused(kind: Any, seconds: float | None) -> None:
     with pytest.raises(InvalidParameter):

@@ -107,9 +107,11 @@ class _Points:
 
     def votes(self, law: Distribution | Abstain) -> list[Vote]:
         """Return one law's vote in each draw. Whatever goes wrong is this law's abstention."""
-        if not isinstance(law, Normal) or law.dimension != self._chart.dimension:
+        if type(law) is not Normal:  # a subclass might read differently each time, or run code
             return [ABSTAIN] * len(self._draws)
         try:
+            if law.dimension != self._chart.dimension:
+                return [ABSTAIN] * len(self._draws)
             with np.errstate(all="ignore"):
                 reach = NormalCells.search(
                     self._chart, mean=np.asarray(law.mean, dtype=float), cholesky=np.asarray(law.cholesky, dtype=float)

@@ -16,9 +16,10 @@ from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.blocks import Progress, count_units
 from accord.learning.isolation import Isolation
-from accord.learning.sampler import PrivateSampler, as_records
+from accord.learning.records import as_records
+from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger
-from accord.privacy import ApproxDP, Release
+from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
 
 __all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
@@ -66,12 +67,16 @@ def theorem_sizes(learner: Learner, *, alpha: Number, beta: Number, epsilon: Num
     records = _complexity(learner, float(accuracy), float(failure / 4))
     closeness = failure / (64 * records)
     block_size = _complexity(learner, float(closeness), 1 / 16)
-    privacy_votes = 8 / loss * math.log(4 / (failure * slack))
-    accuracy_votes = 128 * math.log(4 / failure)
+    try:
+        privacy_votes = 8 / loss * math.log(4 / (failure * slack))
+        accuracy_votes = 128 * math.log(4 / failure)
+        blocks = math.ceil(max(privacy_votes, accuracy_votes) * _ROUND_UP)
+    except (OverflowError, ZeroDivisionError):
+        raise InvalidParameter("epsilon, delta or beta is too small for the theorem's sizes.") from None
     return TheoremSizes(
         records=records,
         block_size=block_size,
-        blocks=math.ceil(max(privacy_votes, accuracy_votes) * _ROUND_UP),
+        blocks=blocks,
         delta=min(slack, failure / 4),
     )
 
@@ -195,6 +200,8 @@ class PrivateLearner:
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
+        No answer is also given if the learner cannot fit the released records.
+
         Raises
         ------
         NotEnoughRecords
@@ -212,4 +219,10 @@ class PrivateLearner:
         released = self.sampler.release(
             data, units=units, shared=shared, randomness=randomness, progress=progress, ledger=ledger, unit=unit
         )
-        return released.map(lambda records: copy.deepcopy(self.learner).fit(records, seed=shared.seed("learn again")))
+        if isinstance(released.value, NoAnswerType):
+            return Release(NoAnswer, released.guarantee)
+        try:
+            model = copy.deepcopy(self.learner).fit(released.value, seed=shared.seed("learn again"))
+        except Exception:  # noqa: BLE001 - the budget is spent: this is a result, not an error to try again after
+            return Release(NoAnswer, released.guarantee)
+        return Release(model, released.guarantee)

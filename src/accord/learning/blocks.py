@@ -1,6 +1,5 @@
 """Cut the units of privacy into blocks, and fit each block alone. Part of the trusted core."""
 
-import math
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._abstain import Abstain
 from accord.distributions import Distribution
-from accord.errors import DataError, InvalidParameter, NotEnoughRecords
+from accord.errors import DataError, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.isolation import Isolation
+from accord.learning.records import as_unit_names
 from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["Progress", "count_units", "fit_blocks", "partition"]
@@ -97,18 +97,28 @@ def _unit_numbers(n_or_units: int | ArrayLike) -> int | NDArray[np.int64]:
     """Return n itself, or the number of each record's unit by first appearance, shape (n,)."""
     if isinstance(n_or_units, numbers.Integral):
         return _check.integer("number of records", n_or_units, least=0)
-    names = np.asarray(n_or_units, dtype=object)
-    if names.ndim != 1:
-        message = "units must be one name a record, shape (n,)."
-        raise InvalidParameter(message)
     known: dict[Any, int] = {}
+    names = as_unit_names(n_or_units)
     number = np.empty(len(names), dtype=np.int64)
-    for row, name in enumerate(names):
-        if name is None or (isinstance(name, float) and math.isnan(name)):
+    for row, name in enumerate(names.tolist()):
+        if _is_missing(name):
             message = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
             raise DataError(message)
-        number[row] = known.setdefault(name, len(known))
+        try:
+            number[row] = known.setdefault(name, len(known))
+        except TypeError:
+            raise DataError("a unit of privacy must be a plain name: text, a number or a tuple of these.") from None
     return number
+
+
+def _is_missing(name: object) -> bool:
+    """Whether this stands for no name: None, or what is not equal to itself or will not say (NaN, NaT, NA)."""
+    if name is None or name is np.ma.masked:
+        return True
+    try:
+        return not name == name  # noqa: PLR0124, SIM201 - NaN, NaT and NA are found this way
+    except (TypeError, ValueError, ArithmeticError):
+        return True
 
 
 def fit_blocks(

@@ -4,24 +4,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
 from accord.couplings import Coupling
-from accord.errors import DataError, InvalidParameter, NotEnoughRecords
+from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.aggregate import aggregate
 from accord.learning.blocks import Progress, count_units, fit_blocks, partition
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
+from accord.learning.records import as_records, as_unit_names
 from accord.ledger import Ledger, spending
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
-__all__ = ["PrivateSampler", "as_records"]
+__all__ = ["PrivateSampler"]
 
 _HOPELESS = Fraction(1, 2)
 _COPIES = Isolation()
@@ -176,7 +176,7 @@ class PrivateSampler:
         randomness, shared = require_private(randomness), require_shared(shared)
         records = as_records(data)
         coupling, least = self._coupling_for(records.shape[1])
-        if units is not None and len(np.asarray(units, dtype=object)) != len(records):
+        if units is not None and len(as_unit_names(units)) != len(records):
             message = "units must name one unit a record."
             raise InvalidParameter(message)
         n_or_units = len(records) if units is None else units
@@ -227,17 +227,3 @@ class PrivateSampler:
                 f"the largest usable number of blocks is {usable}."
             )
             raise NotEnoughRecords(message, needed=needed, present=units)
-
-
-def as_records(data: ArrayLike) -> NDArray[Any]:
-    """Return ``data`` as an array of shape (n, d), without copying where possible and without looking at values."""
-    records = np.asarray(data)
-    if records.ndim == 1:
-        records = records[:, None]
-    if records.ndim != 2 or records.shape[1] == 0:
-        message = "data must have shape (n, d) with d at least 1, or (n,) for one column."
-        raise InvalidParameter(message)
-    if len(records) == 0:
-        message = "there are no records."
-        raise DataError(message)
-    return records

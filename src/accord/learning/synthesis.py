@@ -15,7 +15,7 @@ from accord.learners import Learner
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, count_units
 from accord.learning.families import Family, family_of
-from accord.learning.sampler import as_records
+from accord.learning.records import as_records
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType, PureDP

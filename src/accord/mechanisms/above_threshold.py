@@ -134,6 +134,13 @@ class AboveThreshold:
         """
         return AboveThresholdRun(self, randomness=require_private(randomness))
 
+    def steps(self, query: Number) -> int:
+        """Return a query's value in steps, or refuse it by name."""
+        steps = _check.exact("query", query) / self.step
+        if steps.denominator != 1:
+            raise InvalidParameter("query must be a whole multiple of step: round it, and count that in sensitivity.")
+        return steps.numerator
+
     def release(
         self, queries: Iterable[Number], *, randomness: PrivateRandomness | None = None
     ) -> Release[tuple[bool, ...]]:
@@ -149,9 +156,12 @@ class AboveThreshold:
         WrongRandomness
             If ``randomness`` is anything but secret.
         InvalidParameter
-            If a query is not a multiple of ``step``.
+            If a query is not a multiple of ``step``; for a list or tuple before any noise is drawn.
 
         """
+        if isinstance(queries, (list, tuple)):
+            for query in queries:
+                self.steps(query)
         run = self.start(randomness=randomness)
         answers = []
         for query in queries:
@@ -227,15 +237,13 @@ class AboveThresholdRun:
             If the run has stopped, or was started in another process.
 
         """
-        steps = _check.exact("query", query) / self.mechanism.step
-        if steps.denominator != 1:
-            raise InvalidParameter("query must be a whole multiple of step: round it, and count that in sensitivity.")
+        steps = self.mechanism.steps(query)
         if self._pid != os.getpid():
             raise RunStopped("this run belongs to another process: start a new one, which is charged again.")
         with self._lock:
             if self.stopped:
                 raise RunStopped("this run has stopped: start a new one, which is charged again.")
-            above = steps.numerator + self._noise(self.mechanism.query_scale) >= self._noisy_threshold
+            above = steps + self._noise(self.mechanism.query_scale) >= self._noisy_threshold
             self._remaining -= above
         return above
 

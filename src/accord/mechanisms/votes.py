@@ -2,8 +2,7 @@
 
 import math
 import struct
-from collections.abc import Callable, Collection, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -69,12 +68,15 @@ def encode(vote: Any) -> bytes:  # noqa: ANN401 - a vote is a value of any of th
 
 def canonical(vote: Any) -> Canonical:  # noqa: ANN401 - see encode
     """Return key and canonical value of a vote; the rules are those of `encode`."""
-    if _has_fields(vote):
-        return _record(vote)
-    rule = next((rule for types, rule in _RULES if isinstance(vote, types)), None)
-    if rule is None:
-        _refuse(vote)
-    return rule(vote)
+    try:
+        if _has_fields(vote):
+            return _record(vote)
+        rule = next((rule for types, rule in _RULES if isinstance(vote, types)), None)
+        if rule is None or not (isinstance(vote, Enum) or type(vote) in _EXACT or _is_numpy_scalar(vote)):
+            _refuse(vote)  # a subclass may look or behave otherwise than its key says
+        return rule(vote)
+    except RecursionError:
+        raise InvalidParameter("a vote is nested too deeply.") from None
 
 
 @final
@@ -118,7 +120,7 @@ def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
     ([('a', 2), ('b', 1)], 4)
 
     """
-    if isinstance(votes, (str, bytes, Mapping, AbstractSet)) or not isinstance(votes, Collection):
+    if isinstance(votes, (str, bytes)) or not (isinstance(votes, (Sequence, ValuesView)) or type(votes) is np.ndarray):
         message = f"votes must be a sequence with one entry a voter, such as a list, not {type(votes).__name__}."
         raise InvalidParameter(message)
     at_least_one("votes", votes)
@@ -131,7 +133,7 @@ def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
             continue
         key, value = canonical(vote)
         counts[key] = counts.get(key, 0) + 1
-        values[key] = value
+        values.setdefault(key, value)
     ordered = sorted(counts)
     return Tally(
         MappingProxyType({key: counts[key] for key in ordered}),
@@ -205,7 +207,8 @@ def _complex(vote: complex | np.complexfloating[Any, Any]) -> Canonical:
 
 
 def _str(vote: str) -> Canonical:
-    return Canonical(_pack(b"S", _text(vote)), str(vote))
+    text = str.__str__(vote)
+    return Canonical(_pack(b"S", _text(text)), text)
 
 
 def _bytes(vote: bytes) -> Canonical:
@@ -285,9 +288,9 @@ def _time_scalar(vote: np.datetime64 | np.timedelta64) -> Canonical:
 
 
 def _row(vote: NDArray[Any]) -> Canonical:
-    if vote.ndim == 0:
-        return canonical(vote[()])
     value = _canonical_array(vote)
+    if vote.ndim == 0 and value is not None:
+        return canonical(value[()])
     if value is None:
         _refuse(vote)
     value.flags.writeable = False
@@ -317,12 +320,23 @@ def _canonical_array(array: NDArray[Any]) -> NDArray[Any] | None:
         return packed
     if array.dtype.kind not in "biufcSUmM" or (array.dtype.kind in "fc" and array.dtype.char in "gG"):
         return None
-    value = np.array(array, dtype=array.dtype.newbyteorder("<"), order="C", subok=False)
+    if array.dtype.kind == "b":
+        return np.array(array.view(np.uint8) != 0, order="C")  # a byte of 2 is True as well
+    value = np.array(array, dtype=np.dtype(array.dtype.newbyteorder("<").str), order="C", subok=False)
     if value.dtype.kind in "fc":
         parts = value.view(value.real.dtype)
         parts += 0
         parts[np.isnan(parts)] = np.nan
     return value
+
+
+_EXACT = frozenset(
+    (NoneType, bool, int, float, complex, str, bytes, Fraction, Decimal, datetime, date, tuple, frozenset, np.ndarray)
+)
+
+
+def _is_numpy_scalar(vote: object) -> bool:
+    return isinstance(vote, np.generic) and type(vote).__module__ == "numpy"
 
 
 _RULES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Canonical]], ...] = (

@@ -30,11 +30,11 @@ def ambient_seed(seed: int) -> Iterator[None]:
     True
 
     """
-    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002 - what a learner may read
+    python_state, numpy_generator = random.getstate(), np.random.get_bit_generator()  # type: ignore[attr-defined] # not in its stubs
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+    np.random.set_bit_generator(np.random.MT19937(seed))  # type: ignore[attr-defined]
     try:
         yield
     finally:
         random.setstate(python_state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
+        np.random.set_bit_generator(numpy_generator)  # type: ignore[attr-defined]

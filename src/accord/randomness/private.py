@@ -2,12 +2,13 @@
 
 import os
 import threading
+import warnings
 import weakref
 from typing import NoReturn
 
 import numpy as np
 
-from accord.errors import WrongRandomness
+from accord.errors import NotPrivateWarning, WrongRandomness
 
 __all__ = ["PrivateRandomness", "require_private"]
 
@@ -93,6 +94,8 @@ if hasattr(os, "register_at_fork"):  # absent on Windows, which has no fork
 def require_private(randomness: object) -> PrivateRandomness:
     """Return ``randomness`` if it is secret; ``None`` stands for a new source.
 
+    A subclass, which only tests need, is let through with a `NotPrivateWarning`.
+
     Raises
     ------
     WrongRandomness
@@ -103,6 +106,12 @@ def require_private(randomness: object) -> PrivateRandomness:
         return PrivateRandomness()
     if not isinstance(randomness, PrivateRandomness):
         _refuse(randomness)
+    if type(randomness) is not PrivateRandomness:
+        warnings.warn(
+            f"noise from {type(randomness).__name__}, not from the operating system: this is not private.",
+            NotPrivateWarning,
+            stacklevel=3,
+        )
     return randomness
 
 

@@ -1,6 +1,16 @@
 """For tests, accord's own and yours. Nothing in here is private."""
 
 from accord.testing.enumeration import hockey_stick, neighbours, vote_vectors, worst_delta
+from accord.testing.mechanism_checks import MechanismCase, MechanismFault, check_mechanism
 from accord.testing.replay import ReplayRandomness
 
-__all__ = ["ReplayRandomness", "hockey_stick", "neighbours", "vote_vectors", "worst_delta"]
+__all__ = [
+    "MechanismCase",
+    "MechanismFault",
+    "ReplayRandomness",
+    "check_mechanism",
+    "hockey_stick",
+    "neighbours",
+    "vote_vectors",
+    "worst_delta",
+]
