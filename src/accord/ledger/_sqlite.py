@@ -20,6 +20,7 @@ __all__ = ["SqliteStore", "create_file"]
 _NAMES: Final = ", ".join(COLUMNS)
 _INSERT: Final = f"INSERT INTO entries ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 - constants
 _ROWS: Final = f"SELECT {_NAMES} FROM entries WHERE sequence >= ? ORDER BY sequence"  # noqa: S608 - constants
+_COMPANIONS: Final = ("wal", "shm", "journal")
 # On every commit the log is written through to the disk. The log is folded into the file every 200 pages, so that it
 # stays small and is written over in place.
 _PRAGMAS: Final = (
@@ -111,7 +112,7 @@ class SqliteStore:
             _refuse_impossible(self.path)
             self._connection = _connect(self.path, timeout=self.timeout)
             try:
-                self._identity = _identity(self.path)
+                self._identity = self._identity or _identity(self.path)
                 _refuse_foreign(self._connection, self.path)
             except BaseException:
                 self.close()
@@ -138,6 +139,7 @@ def create_file(path: Path, *, first: Entry) -> None:
     name = _named(path)
     try:
         with translated(name):
+            _refuse_leftovers(path)
             _fill(draft, first=first)
         _write_through(draft)
         os.link(draft, path)  # unlike a rename, it never replaces a file
@@ -148,9 +150,15 @@ def create_file(path: Path, *, first: Entry) -> None:
         reason = error.strerror or type(error).__name__
         raise LedgerError(f"the ledger {name} cannot be created ({reason}).") from error
     finally:
-        for leftover in (draft, *(Path(f"{draft}-{kind}") for kind in ("wal", "shm", "journal"))):
+        for leftover in (draft, *(_beside(draft, kind) for kind in _COMPANIONS)):
             with suppress(OSError):
                 leftover.unlink(missing_ok=True)
+
+
+def _refuse_leftovers(path: Path) -> None:
+    for companion in (_beside(path, kind) for kind in _COMPANIONS):
+        if companion.exists():  # SQLite would take another ledger's log for this one's
+            raise LedgerError(f"a part of another ledger, {_named(companion)}, is left there: move it away first.")
 
 
 def _fill(draft: Path, *, first: Entry) -> None:
@@ -177,9 +185,7 @@ def _write_through(path: Path) -> None:
 
 
 def _connect(path: Path, *, timeout: float) -> sqlite3.Connection:
-    # A file that cannot be written, in a folder without a log, can still be read: as it stands.
-    still = not os.access(path, os.W_OK) and not os.access(path.parent, os.W_OK) and not _log(path).exists()
-    mode = "mode=ro&immutable=1" if still else "mode=rw"
+    mode = "mode=ro&immutable=1" if _still(path) else "mode=rw"
     connection = sqlite3.connect(
         f"{path.as_uri()}?{mode}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
@@ -213,7 +219,7 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(f"the ledger {name} has format {version}; this version of accord knows format {FORMAT}.")
     if frozenset(connection.execute("SELECT name, sql FROM sqlite_master").fetchall()) != STRUCTURE:
         raise LedgerError(f"the ledger {name} was tampered with: its tables or triggers are not those of accord.")
-    if connection.execute("PRAGMA journal_mode").fetchone() not in {("wal",), ("off",)}:
+    if not _still(path) and connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         raise LedgerError(f"the ledger {name} was switched out of write-ahead logging, which accord relies on.")
 
 
@@ -225,8 +231,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _log(path: Path) -> Path:
-    return Path(f"{path.resolve()}-wal")
+def _still(path: Path) -> bool:
+    """Return whether nobody can write here: the file, without a log, in a read-only folder, is read as it stands."""
+    return not _writable(path) and not _writable(path.parent) and not _beside(path, "wal").exists()
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    """Return the path of one of the files that SQLite keeps beside a file that is open."""
+    return Path(f"{path.resolve()}-{kind}")
 
 
 def _named(path: Path) -> str:

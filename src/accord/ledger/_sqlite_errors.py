@@ -26,7 +26,7 @@ _SENTENCES: Final = {
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Turn every error of SQLite into a `LedgerError` about the ledger ``name``."""
+    """Turn every error of SQLite or of the file system into a `LedgerError` about the ledger ``name``."""
     try:
         yield
     except sqlite3.Error as error:
@@ -34,3 +34,5 @@ def translated(name: str) -> Iterator[None]:
         primary = "_".join(code.split("_")[:2])
         sentence = _SENTENCES.get(primary, f"cannot be used (SQLite reports {code or type(error).__name__}).")
         raise LedgerError(f"the ledger {name} {sentence}") from error
+    except OSError as error:
+        raise LedgerError(f"the ledger {name} cannot be used ({error.strerror or type(error).__name__}).") from error
