@@ -102,7 +102,8 @@ def _schema(request: Request) -> tuple[Schema, Learner]:
 
 
 def _places(request: Request) -> tuple[Path, Path | None]:
-    inputs = [request.data, *([request.schema] if request.schema is not None else [])]
+    ledger = [] if request.ledger is None else [Path(request.ledger)]
+    inputs = [request.data, *([request.schema] if request.schema is not None else []), *ledger]
     out = check_output(request.out, option="--out", force=request.force, inputs=inputs)
     if request.model is None:
         return out, None
