@@ -30,9 +30,10 @@ class Ledger:
 
     Formal guarantees
     -----------------
-    - Privacy: all releases that were charged here before they were computed are together ``spent``-DP, also when each
-      was chosen from earlier outputs (C2; a charge is admitted by sums of public entries only); ``spent`` never exceeds
-      the cap that held at the time, whatever the number of threads and processes, and whenever any of them is killed.
+    - Privacy: all releases that were charged here before they were computed are together ``cap``-DP for a cap that was
+      never changed, however each was chosen from earlier outputs; with amounts fixed in advance, ``spent``-DP (C2).
+    - Cap: ``spent`` never exceeds the cap that held at the time, whatever the number of threads and processes, and
+      whenever any of them is killed.
     - Durability: when `charge` returns, its entry is on the disk. When it raises, nothing may be released on it.
     - Exactness: amounts and totals are rational numbers; nothing is rounded.
     - Not promised: that releases made without a ledger are counted; anything against somebody who can rewrite the whole
