@@ -3,6 +3,7 @@
 from accord._abstain import ABSTAIN
 from accord.mechanisms.above_threshold import AboveThreshold, AboveThresholdRun, RunStopped
 from accord.mechanisms.best_of_draws import BestOfDraws
+from accord.mechanisms.clamped_sum import ClampedSum
 from accord.mechanisms.discrete_gaussian import DiscreteGaussian
 from accord.mechanisms.discrete_laplace import DiscreteLaplace
 from accord.mechanisms.exponential import Exponential
@@ -17,6 +18,7 @@ __all__ = [
     "AboveThreshold",
     "AboveThresholdRun",
     "BestOfDraws",
+    "ClampedSum",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
