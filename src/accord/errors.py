@@ -3,6 +3,8 @@
 An error names the parameter, the rule and a next step. Its text never repeats a value that came from the data.
 """
 
+from functools import partial
+
 __all__ = [
     "AccordError",
     "BudgetExceeded",
@@ -44,6 +46,10 @@ class BudgetExceeded(AccordError):
         self.requested = requested
         self.spent = spent
         self.cap = cap
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Survive the way back from a worker process."""
+        return partial(type(self), requested=self.requested, spent=self.spent, cap=self.cap), self.args
 
 
 class LedgerError(AccordError):

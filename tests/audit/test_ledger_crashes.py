@@ -20,7 +20,10 @@ from accord.learning import PrivateSampler
 from accord.ledger import Ledger, spending, verify_ledger
 from accord.privacy import ApproxDP, PureDP
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # of Python 3.12, beside threads
+]
 
 COST = PureDP("0.01")
 Work = Callable[[Ledger, "Releases", int], None]

@@ -24,6 +24,8 @@ from accord.randomness import SharedRandomness
 SCHEMA = 'version = 1\n[[columns]]\nname = "x"\nkind = "number"\n'
 CANARY = "CANARY7301"
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of Python 3.12, beside threads
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -34,6 +34,9 @@ from accord.privacy import ApproxDP, Neighbouring, PureDP, best_composition
 
 NOBODY = 65534
 
+# Python 3.12 warns of every fork beside threads; that it is safe here is what some of these tests show.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -126,6 +129,13 @@ def test_admitted_means_within_the_cap(tmp_path_factory: pytest.TempPathFactory,
     with Ledger(path) as again:
         assert again.spent == ApproxDP(*spent)
         assert again.totals()[0].guarantee == ApproxDP(*spent)
+
+
+def test_a_refusal_survives_the_way_back_from_a_worker(path: Path) -> None:
+    with Ledger.create(path, epsilon=1, delta=0) as ledger, pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(PureDP(2), what="a")
+    again = pickle.loads(pickle.dumps(refused.value))  # noqa: S301 - our own
+    assert (str(again), again.requested, again.cap) == (str(refused.value), PureDP(2), ApproxDP(1, 0))
 
 
 def test_a_refused_request_writes_nothing_and_the_ledger_stays_usable(path: Path) -> None:

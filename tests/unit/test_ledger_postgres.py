@@ -23,6 +23,8 @@ from accord.privacy import ApproxDP, PureDP
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (the extra 'postgres')")
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of Python 3.12, beside threads
+
 PLACES = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), Path("/usr/local/bin"), Path("/usr/bin")]
 
 
