@@ -18,7 +18,8 @@ from accord.learners import GaussianLearner
 from accord.learning import PrivateLearner, PrivateSampler, Synthesis, synthesise
 from accord.learning.synthesis import SamplePlan
 from accord.ledger import Ledger
-from accord.privacy import ApproxDP, NoAnswer
+from accord.mechanisms import DiscreteLaplace
+from accord.privacy import AdaptiveSession, ApproxDP, NoAnswer, PureDP
 from accord.randomness import SharedRandomness
 
 SCHEMA = 'version = 1\n[[columns]]\nname = "x"\nkind = "number"\n'
@@ -337,6 +338,17 @@ def test_a_release_carries_the_unit_that_was_charged() -> None:
         assert made.guarantee == ApproxDP(1, "1e-6", unit="person")
         assert ledger.spent == made.guarantee
         assert ledger.statement().unconfirmed == 0
+
+
+def test_sessions_of_one_ledger_share_its_cap() -> None:
+    count = DiscreteLaplace(sensitivity=1, scale=1)
+    with Ledger.create("l", epsilon=2, delta=0) as ledger:
+        for _ in range(2):
+            session = AdaptiveSession([1, 2, 3], cap=PureDP(5), ledger=ledger)
+            session.release(count, len)
+        with pytest.raises(BudgetExceeded):
+            AdaptiveSession([1, 2, 3], cap=PureDP(5), ledger=ledger).release(count, lambda _: pytest.fail("it looked"))
+        assert kinds() == ["create", "charge", "confirm", "charge", "confirm"]
 
 
 def test_synthesise_takes_a_ledger_and_no_answer_is_confirmed_too() -> None:
