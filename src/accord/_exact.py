@@ -48,6 +48,8 @@ def to_fraction(value: Number) -> Fraction:
 
 
 def _from_text(text: str) -> Fraction:
+    if not text.isascii() or "_" in text:
+        raise ValueError("is not written as a number")
     numerator, slash, denominator = text.partition("/")
     try:
         value = _from_decimal(Decimal(numerator.strip()))

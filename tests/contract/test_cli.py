@@ -34,7 +34,7 @@ Call = Callable[..., Result]
 
 def release(model: Any = None, *, units: int = 100) -> Synthesis:
     """The same release whatever the data are: only its number of units follows them."""
-    plan = SamplePlan(units=units, blocks=10, block_size=units // 10, records=20, draws=4)
+    plan = SamplePlan(units=units, blocks=10, block_size=units // 10, records=20, draws=4, typical_error=0.1)
     return Synthesis(model=model, guarantee=ApproxDP("0.5", "1e-6"), plan=plan, seeded=False)
 
 
@@ -348,7 +348,14 @@ def test_the_json_result_has_stable_keys(frozen: list[dict[str, Any]]) -> None:
     assert (guarantee["epsilon"], guarantee["epsilon_float"]) == ("0.50", 0.5)
     assert (guarantee["delta"], guarantee["delta_float"]) == ("1e-6", 1e-6)
     assert (guarantee["neighbouring"], guarantee["unit"], guarantee["releases"]) == ("replace one", "record", 1)
-    assert content["plan"] == {"units": 2, "blocks": 10, "block_size": 0, "records_per_vote": 20, "draws": 4}
+    assert content["plan"] == {
+        "units": 2,
+        "blocks": 10,
+        "block_size": 0,
+        "records_per_vote": 20,
+        "draws": 4,
+        "typical_error": 0.1,
+    }
     assert content["files"] == {"rows": "out.csv", "model": None}
     assert set(Path("out.csv").read_text().split()) <= {"c", "a", "b"}
 
@@ -379,7 +386,15 @@ def test_delta_not_below_one_over_n_is_a_warning(frozen: list[dict[str, Any]]) -
     assert len(json.loads(result.stdout)["warnings"]) == 1
     assert synth("d.csv", "s.toml", "--force", delta="0.099").stderr == ""
     write("d.csv", "x,who\n" + "1,p\n1,q\n" * 10)
-    assert "number of units (which is 2)" in synth("d.csv", "s.toml", "--force", "--unit", "who", delta="1/2").stderr
+    found = synth("d.csv", "s.toml", "--force", "--unit", "who", epsilon="1", delta="1/2").stderr
+    assert "number of units (which is 2)" in found
+
+
+def test_delta_too_large_for_the_selection_is_refused_before_a_file_is_opened() -> None:
+    result = synth("nothing.csv", "nothing.toml", epsilon="0.5", delta="0.9")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "--delta must be at most exp(epsilon / 2) - 1, which is 0.284 at this --epsilon" in result.stderr
 
 
 def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +482,7 @@ def test_what_the_learning_layer_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         patch.setattr(accord.cli.job, "synthesise", failing)
         refused(synth("d.csv"), "at least 42")
-    refused(synth("d.csv"), "2 units of privacy are too few")
+    refused(synth("d.csv"), "too few records: there are 2, and about")
     write("d.csv", "x\n" + "1\n" * 300)
     refused(synth("d.csv", blocks="200"), "the largest usable number of blocks is 100")
 

@@ -51,7 +51,7 @@ def released(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         calls.append({"unit": unit, **options})
         if ledger is not None:
             ledger.confirm(ledger.charge(guarantee, what="fixed"))
-        plan = SamplePlan(units=len(records), blocks=10, block_size=100, records=20, draws=4)
+        plan = SamplePlan(units=len(records), blocks=10, block_size=100, records=20, draws=4, typical_error=0.1)
         return Synthesis(model=Normal([1.5], [[4.0]]), guarantee=guarantee, plan=plan, seeded=False)
 
     monkeypatch.setattr(accord.cli.job, "synthesise", synthesise)

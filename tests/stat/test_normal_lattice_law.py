@@ -198,3 +198,22 @@ def test_degenerate_laws_abstain_alone() -> None:
     assert (keys[:, 0] == keys[:, 3]).all()
     with pytest.raises(FitFailed):
         NormalCells.search(Chart(dimension=1, records=20), mean=np.array([1e300]), cholesky=np.array([[1e-5]]))
+
+
+def test_a_law_that_hits_the_cap_abstains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theory 9: a cap is a function of the law and the seed, and ends in that block's abstention."""
+    plain, skew = Normal([0.0, 0.0], np.eye(2)), Normal([0.0, 0.0], [[1.0, 0.999], [0.999, 1.0]])
+    chart = Chart(dimension=2, records=40)
+    sizes = [
+        len(NormalCells.search(chart, mean=np.zeros(2), cholesky=np.linalg.cholesky(np.asarray(law.covariance))).cells)
+        for law in (plain, skew)
+    ]
+    free = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
+    monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", 1)
+    capped = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
+    assert all(vote is ABSTAIN for vote in capped.flat)
+    monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", max(sizes) - 1)
+    mixed = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
+    larger = sizes.index(max(sizes))
+    assert sizes[0] != sizes[1]
+    assert (mixed[:, 1 - larger] == free[:, 1 - larger]).all()

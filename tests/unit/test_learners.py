@@ -209,3 +209,9 @@ def test_learners_are_fast_enough_for_a_whole_table() -> None:
         learner.fit(column[rows], seed=0)
         fit(numbers[rows])
     assert time.perf_counter() - start < 5  # about 0.15 s on one idle core
+
+
+def test_empirical_learner_refuses_continuous_data_with_the_reason() -> None:
+    """Theory 9: empirical laws on continuous data share no values; they would never agree, and an atom is a record."""
+    with pytest.raises(InvalidParameter, match=r"never agree.*somebody's record"):
+        EmpiricalLearner(np.random.default_rng(0).normal(size=20).tolist())

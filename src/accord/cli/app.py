@@ -1,5 +1,7 @@
 """The command ``accord``."""
 
+import logging
+import os
 import sys
 from typing import Annotated
 
@@ -42,9 +44,24 @@ def _common(
 
 
 def main() -> None:
-    """Run the command line. A character that the terminal's encoding lacks is escaped, never an error."""
+    """Run the command line and end the program with its exit code.
+
+    A character that the terminal's encoding lacks is escaped, never an error. The program ends without tearing down the
+    interpreter, where pyarrow's threads now and then abort (exit code 134 in one refusal of a hundred).
+    """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-    app(prog_name="accord")
+    code: str | int | None = 0
+    try:
+        app(prog_name="accord")
+    except SystemExit as end:
+        code = end.code
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # a closed pipe: whoever read it has gone
+            code = code or 1
+    os._exit(code if isinstance(code, int) else int(code is not None))

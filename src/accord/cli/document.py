@@ -81,6 +81,7 @@ def _released(outcome: Outcome) -> dict[str, Any]:
             "block_size": plan.block_size,
             "records_per_vote": plan.records,
             "draws": plan.draws,
+            "typical_error": plan.typical_error,
         },
         "seeded": outcome.synthesis.seeded,
         "noise_seeded": False,

@@ -1,5 +1,6 @@
 """An outcome for people: a table on a terminal, plain lines elsewhere."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def _model(model: dict[str, Any] | None) -> Iterator[Line]:
         yield "", "none: the blocks did not agree"
     elif model["family"] == "normal":
         for name, mean, deviation in zip(model["columns"], model["mean"], model["standard_deviation"], strict=True):
-            yield escaped(name), f"mean {mean:.6g}, standard deviation {deviation:.6g}"
+            yield escaped(name), f"mean {_number(mean, unit=deviation)}, standard deviation {deviation:.6g}"
         if model["correlation"] is not None:
             yield "correlation", f"{model['correlation']:.4f}"
     else:
@@ -67,6 +68,12 @@ def _model(model: dict[str, Any] | None) -> Iterator[Line]:
             yield escaped(category), f"{probability:.4f}"
         if len(pairs) > _MOST_CATEGORIES:
             yield "...", f"{len(pairs) - _MOST_CATEGORIES} more: see --json or --model"
+
+
+def _number(value: float, *, unit: float) -> str:
+    """Write a number to a ten-thousandth of ``unit``, however large it is beside it."""
+    digits = 6 if value == 0 or not 0 < unit < abs(value) else min(17, 6 + round(math.log10(abs(value) / unit)))
+    return f"{value:.{digits}g}"
 
 
 def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
@@ -79,10 +86,11 @@ def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
     yield "accord", content["accord"]
 
 
-def _plan(plan: dict[str, int]) -> Iterator[Line]:
+def _plan(plan: dict[str, Any]) -> Iterator[Line]:
     yield "units", f"{plan['units']} in {plan['blocks']} blocks of {plan['block_size']}"
     yield "records per vote", str(plan["records_per_vote"])
     yield "draws", str(plan["draws"])
+    yield "typical error", f"{plan['typical_error']:.2g} in total variation, if the columns are of the learnt family"
 
 
 def _files(content: dict[str, Any]) -> Iterator[Line]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import final
 
 from accord import _check
+from accord._exact import exp_lower
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+from accord.learning.synthesis import FEWEST_DRAWS, MOST_DRAWS
 from accord.tables import Schema
 
 __all__ = ["Numbers", "Request", "learner_for"]
@@ -55,12 +57,14 @@ class Request:
         """
         if self.learner is not None and self.learner not in _NAMES:
             raise InvalidParameter(f"--learner must be one of {' or '.join(_NAMES)}.")
+        epsilon, delta = _epsilon(self.epsilon), _delta(self.delta)
+        _refuse_too_large(delta, epsilon=epsilon)
         return Numbers(
-            epsilon=_epsilon(self.epsilon),
-            delta=_delta(self.delta),
+            epsilon=epsilon,
+            delta=delta,
             rows=_check.integer("--rows", self.rows, least=1, most=_MOST_ROWS),
             blocks=_count("--blocks", self.blocks),
-            draws=_count("--draws", self.draws),
+            draws=_count("--draws", self.draws, least=FEWEST_DRAWS, most=MOST_DRAWS),
             records=_count("--records", self.records),
             seed=None if self.seed is None else _check.integer("--seed-for-tests", self.seed, least=0, most=2**63 - 1),
         )
@@ -125,5 +129,15 @@ def _delta(text: str) -> Fraction:
         ) from None
 
 
-def _count(option: str, text: str | None) -> int | None:
-    return None if text is None else _check.integer(option, text, least=1, most=_MOST)
+def _count(option: str, text: str | None, *, least: int = 1, most: int = _MOST) -> int | None:
+    return None if text is None else _check.integer(option, text, least=least, most=most)
+
+
+def _refuse_too_large(delta: Fraction, *, epsilon: Fraction) -> None:
+    """Refuse what the selection could not work with, before any file is opened."""
+    most = exp_lower(epsilon / 2) - 1
+    if delta > most:
+        raise InvalidParameter(
+            f"--delta must be at most exp(epsilon / 2) - 1, which is {float(most):.3g} at this --epsilon: choose it "
+            f"well below 1 / number of records."
+        )

@@ -98,5 +98,6 @@ def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> 
         raise Stop(
             NO_ANSWER,
             "no answer: the blocks did not agree; nothing was written, and the budget is spent all the same. More "
-            "records, a larger epsilon or fewer columns help.",
+            "records or a larger epsilon help, unless columns do not vary, repeat each other or are far from a normal "
+            "law.",
         )

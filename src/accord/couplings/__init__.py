@@ -2,6 +2,16 @@
 
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.protocol import Coupled, Coupling, Vote
-from accord.couplings.race import RaceCoupling
+from accord.couplings.race import RaceCoupling, agreement
+from accord.randomness import PrivateRandomness, SharedRandomness
 
-__all__ = ["Coupled", "Coupling", "NormalLattice", "RaceCoupling", "Vote"]
+__all__ = [
+    "Coupled",
+    "Coupling",
+    "NormalLattice",
+    "PrivateRandomness",
+    "RaceCoupling",
+    "SharedRandomness",
+    "Vote",
+    "agreement",
+]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
-from accord.errors import FitFailed
+from accord.errors import FitFailed, InvalidParameter
 
 __all__ = ["EmpiricalLearner"]
 
@@ -33,7 +33,7 @@ class EmpiricalLearner:
     Parameters
     ----------
     categories
-        Distinct labels, public: they must not be read off the data.
+        Distinct labels, public: they must not be read off the data. Floats are refused: they are no labels.
 
     Source: theory 8 S6.
 
@@ -49,7 +49,14 @@ class EmpiricalLearner:
     categories: tuple[Hashable, ...]
 
     def __init__(self, categories: Iterable[Hashable]) -> None:
-        object.__setattr__(self, "categories", as_labels(categories))
+        labels = as_labels(categories)
+        if any(isinstance(label, (float, np.floating)) for label in labels):
+            raise InvalidParameter(
+                "categories must not be floats: on continuous data the laws of two blocks share no values, so blocks "
+                "never agree, and a released value would be somebody's record. Use GaussianLearner, or declare text or "
+                "whole numbers."
+            )
+        object.__setattr__(self, "categories", labels)
 
     def fit(self, records: NDArray[Any], *, seed: int) -> Categorical:  # noqa: ARG002 - nothing here is random
         """Return the law of the labels.

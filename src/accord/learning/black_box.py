@@ -212,8 +212,8 @@ class PrivateLearner:
         present = count_units(len(as_records(data)) if units is None else units)
         if self.sampler.blocks <= present < self.required_records:
             message = (
-                f"{present} units of privacy are too few: {self.required_records} are needed for these settings. "
-                f"Nothing was spent."
+                f"too few records or units of privacy: there are {present}, and {self.required_records} are needed for "
+                f"these settings. Nothing was spent."
             )
             raise NotEnoughRecords(message, needed=self.required_records, present=present)
         released = self.sampler.release(

@@ -10,6 +10,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 __all__ = ["Family", "family_of"]
 
 _NORMAL_RATIO = {1: 0.6, 2: 0.3}
+_NORMAL_ERROR = {1: 0.45, 2: 0.76}
 
 
 @final
@@ -29,6 +30,8 @@ class Family:
         Fewer records than this in a tuple are not coupled.
     agreeing_ratio
         Records per vote that can be hoped for, per record of a block, at the default number of blocks and draws.
+    typical_error
+        Mean total variation of the learner from l records is about ``typical_error / sqrt(l)`` on data of its family.
 
     """
 
@@ -37,6 +40,7 @@ class Family:
     usual_block: int
     least_tuple: int
     agreeing_ratio: float
+    typical_error: float
 
 
 def family_of(learner: Learner, *, dimension: int) -> Family:
@@ -60,6 +64,7 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
                 usual_block=20 * dimension,
                 least_tuple=lattice.least_records,
                 agreeing_ratio=_NORMAL_RATIO[dimension],
+                typical_error=_NORMAL_ERROR[dimension],
             )
         case EmpiricalLearner(categories=categories):
             return Family(
@@ -68,6 +73,7 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
                 usual_block=5,
                 least_tuple=1,
                 agreeing_ratio=min(3.0, 10.0 / max(1, len(categories) - 1) ** 2),
+                typical_error=0.5 * max(1, len(categories) - 1) ** 0.5,
             )
         case _:
             message = f"{type(learner).__name__} has no coupling of its own: pass one that fits its laws as coupling=."

@@ -223,7 +223,7 @@ class PrivateSampler:
         if units < needed:
             usable = units // least
             message = (
-                f"{self.blocks} blocks of at least {least} need {needed} units of privacy and there are {units}: "
-                f"the largest usable number of blocks is {usable}."
+                f"{self.blocks} blocks of at least {least} need {needed} records or units of privacy "
+                f"and there are {units}: the largest usable number of blocks is {usable}."
             )
             raise NotEnoughRecords(message, needed=needed, present=units)

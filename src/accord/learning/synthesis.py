@@ -24,7 +24,7 @@ from accord.randomness import SharedRandomness
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
 
 DEFAULT_DRAWS = 32
-_FEWEST_DRAWS = 4
+FEWEST_DRAWS, MOST_DRAWS = 4, 10_000
 _BLOCKS_PER_VOTE = 2.4
 _FAILURE = "0.05"
 
@@ -32,13 +32,18 @@ _FAILURE = "0.05"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplePlan:
-    """The public sizes of one run: n units, k blocks of b units, tuples of l records, R draws."""
+    """The public sizes of one run: n units, k blocks of b units, tuples of l records, R draws.
+
+    ``typical_error`` is about the mean total variation between the model and the best one of its family, if there is an
+    answer and the data are of that family: a number for planning, not a promise.
+    """
 
     units: int
     blocks: int
     block_size: int
     records: int
     draws: int
+    typical_error: float
 
 
 @final
@@ -75,6 +80,7 @@ def sample_plan(
     blocks: int | None = None,
     draws: int | None = None,
     records: int | None = None,
+    noun: str = "records",
 ) -> SamplePlan:
     """Choose blocks, draws and tuple size from public numbers.
 
@@ -91,6 +97,8 @@ def sample_plan(
         Of the release.
     blocks, draws, records
         k, R and l where a person has chosen them.
+    noun
+        What a refusal calls the units of privacy.
 
     Raises
     ------
@@ -103,18 +111,20 @@ def sample_plan(
     --------
     >>> from accord.learners import GaussianLearner
     >>> sample_plan(GaussianLearner(), units=10_000, dimension=1, epsilon=1, delta="1e-6")
-    SamplePlan(units=10000, blocks=101, block_size=99, records=59, draws=32)
+    SamplePlan(units=10000, blocks=101, block_size=99, records=59, draws=32, typical_error=0.059)
 
     """
     family = family_of(learner, dimension=dimension)
-    chosen_draws = _check.integer("draws", DEFAULT_DRAWS if draws is None else draws, least=_FEWEST_DRAWS, most=10_000)
+    chosen_draws = _check.integer(
+        "draws", DEFAULT_DRAWS if draws is None else draws, least=FEWEST_DRAWS, most=MOST_DRAWS
+    )
     mode = BestOfDraws(epsilon=epsilon, delta=delta, draws=chosen_draws)
     votes = mode.votes_needed(failure=_FAILURE)
     chosen_blocks = math.ceil(_BLOCKS_PER_VOTE * votes) if blocks is None else _check.integer("blocks", blocks, least=1)
     if chosen_blocks < votes:
         message = f"blocks must be at least {votes} at this epsilon and delta: fewer could hardly agree on an answer."
         raise InvalidParameter(message)
-    _refuse_few_units(family, units=units, blocks=chosen_blocks, chosen=blocks is not None)
+    _refuse_few_units(family, units=units, blocks=chosen_blocks, chosen=blocks is not None, noun=noun)
     block_size = units // chosen_blocks
     if records is None:
         by_blocks = min(2.0, (chosen_blocks / votes - 0.9) / 1.5)
@@ -123,22 +133,29 @@ def sample_plan(
         tuple_size = max(family.least_tuple, usual)
     else:
         tuple_size = _check.integer("records per vote", records, least=family.least_tuple)
-    return SamplePlan(units=units, blocks=chosen_blocks, block_size=block_size, records=tuple_size, draws=chosen_draws)
+    return SamplePlan(
+        units=units,
+        blocks=chosen_blocks,
+        block_size=block_size,
+        records=tuple_size,
+        draws=chosen_draws,
+        typical_error=float(f"{family.typical_error / math.sqrt(tuple_size):.2g}"),
+    )
 
 
-def _refuse_few_units(family: Family, *, units: int, blocks: int, chosen: bool) -> None:
+def _refuse_few_units(family: Family, *, units: int, blocks: int, chosen: bool, noun: str) -> None:
     least = family.least_block if chosen else family.usual_block
     needed = least * blocks
     if units >= needed:
         return
     if chosen:
         message = (
-            f"{blocks} blocks of at least {least} need {needed} units of privacy and there are {units}: "
+            f"{blocks} blocks of at least {least} need {needed} {noun} and there are {units}: "
             f"the largest usable number of blocks is {units // least}."
         )
     else:
         message = (
-            f"{units} units of privacy are too few: about {needed} are needed at this epsilon and delta "
+            f"too few {noun}: there are {units}, and about {needed} are needed at this epsilon and delta "
             f"({blocks} blocks of {least}). A larger epsilon needs fewer. Nothing was spent."
         )
     raise NotEnoughRecords(message, needed=needed, present=units)
@@ -191,6 +208,7 @@ def synthesise(
         blocks=blocks,
         draws=draws,
         records=records_per_vote,
+        noun="records" if units is None else "units of privacy",
     )
     private = PrivateLearner(
         learner, epsilon=epsilon, delta=delta, blocks=plan.blocks, records=plan.records, draws=plan.draws

@@ -24,6 +24,8 @@ class NoAnswerType(Enum):
     def __repr__(self) -> str:
         return "NoAnswer"
 
+    __str__ = __repr__
+
 
 NoAnswer: Final = NoAnswerType.NO_ANSWER
 """The mechanism ran and released nothing. Falsy. The budget is spent all the same."""
