@@ -1,0 +1,192 @@
+"""Count releases one at a time or all at once, and ask for their total at any time."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from accord import _check
+from accord._exact import Number
+from accord.accounting._orders import ORDERS, epsilon_of_moments
+from accord.accounting.gaussian import gaussian_total
+from accord.accounting.losses import PrivacyLoss
+from accord.accounting.noise_losses import GaussianLoss
+from accord.accounting.numerical import numerical_epsilon
+from accord.accounting.of_mechanisms import loss_of
+from accord.errors import InvalidParameter
+from accord.privacy import (
+    ApproxDP,
+    Bound,
+    CompositionTable,
+    NoGuarantee,
+    PureDP,
+    composition_table,
+)
+from accord.privacy._relation import Relation, common_relation, slack
+from accord.privacy._upper import rounded_up
+from accord.privacy.optimal import left_over
+
+__all__ = ["PrivacyAccountant"]
+
+_SMALLEST_LEFT = 1e-270
+_UNIT = 2.0**60  # moments are added in whole numbers, so that neither order nor grouping changes a bit
+
+
+@final
+class PrivacyAccountant:
+    """The total privacy loss of releases that are counted as they come.
+
+    Formal guarantees
+    -----------------
+    - Privacy: releases with these losses, the kinds and numbers of which are fixed in advance, each mechanism free to
+      depend on all earlier outputs, have every total that `bound`, `total` and `table` return. All are upper bounds:
+      roundings are directed, or bounded and added.
+    - n charges of one loss are one charge with ``times=n``; order does not matter.
+    - Not promised: a total for losses chosen on the way by what came out: that is a `PrivacyFilter`.
+
+    Source
+    ------
+    Theory C4; docs/proofs/privacy-loss.md.
+
+    Examples
+    --------
+    >>> from accord.mechanisms import Laplace
+    >>> accountant = PrivacyAccountant()
+    >>> accountant.charge(Laplace(sensitivity=1, epsilon="0.05"), times=1000)
+    >>> round(float(accountant.bound(delta="1e-6").epsilon), 3)
+    8.734
+    >>> round(float(accountant.total(delta="1e-6").epsilon), 4)
+    8.2044
+
+    """
+
+    __slots__ = ("_deltas", "_losses", "_moments", "_relation", "_sum")
+
+    def __init__(self) -> None:
+        self._losses: Counter[PrivacyLoss] = Counter()
+        self._deltas: Counter[Fraction] = Counter()
+        self._moments = [0] * ORDERS.size
+        self._sum: Fraction | None = Fraction(0)
+        self._relation: Relation | None = None
+
+    def charge(self, what: Any, *, times: int = 1) -> None:  # noqa: ANN401
+        """Count releases.
+
+        Parameters
+        ----------
+        what
+            A mechanism, a guarantee, or a `PrivacyLoss`.
+        times
+            How many releases, at least 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If it has no known loss, or is for another relation or unit than what was counted before.
+
+        """
+        loss = _read(what)
+        times = _check.integer("times", times, least=1)
+        relation = Relation(loss.neighbouring, loss.unit)
+        if self._relation is not None:
+            common_relation([relation.guarantee(Fraction(0), Fraction(0)), self._nothing()])
+        self._relation = relation
+        self._losses[loss] += times
+        guarantee = loss.guarantee
+        if guarantee is not None:
+            self._deltas[guarantee.delta] += times
+        self._sum = None if self._sum is None or guarantee is None else self._sum + times * guarantee.epsilon
+        grown = np.ceil(loss.moments(ORDERS) * _UNIT).tolist()
+        self._moments = [total + times * int(one) for total, one in zip(self._moments, grown, strict=True)]
+
+    def _nothing(self) -> PureDP | ApproxDP:
+        if self._relation is None:
+            raise InvalidParameter("nothing has been charged: there is no relation yet to state a total for.")
+        return self._relation.guarantee(Fraction(0), Fraction(0))
+
+    @property
+    def losses(self) -> dict[PrivacyLoss, int]:
+        """What has been counted, and how often."""
+        return dict(self._losses)
+
+    def bound(self, *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
+        """Return a total at once: the smaller of the sum and the bound from exponential moments.
+
+        Some percent above `total`, in a time that does not grow with the number of charges.
+        """
+        relation, allowed, left = self._left(delta)
+        if isinstance(left, str):
+            return relation.none(delta=allowed, reason=left)
+        bounds = [] if self._sum is None else [self._sum]
+        if left > 0:
+            found = self._by_moments(left)[0]
+            bounds.append(rounded_up(Fraction(found)))
+        if not bounds:
+            return relation.none(delta=allowed, reason="without slack a Gaussian has no finite epsilon")
+        return relation.guarantee(min(bounds), allowed)
+
+    def _left(self, delta: Number) -> tuple[Relation, Fraction, float | str]:
+        nothing = self._nothing()
+        allowed = slack(delta)
+        relation = Relation(nothing.neighbouring, nothing.unit)
+        left = left_over(dict(self._deltas), allowed=allowed)
+        if isinstance(left, str):
+            return relation, allowed, left
+        return relation, allowed, float(Context(prec=16, rounding=ROUND_FLOOR).plus(left)) * (1 - 2.0**-50)
+
+    def _by_moments(self, left: float) -> tuple[float, float]:
+        return epsilon_of_moments(np.array(self._moments, dtype=np.float64) / _UNIT, math.log(left))
+
+    def total(self, *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
+        """Return the least total of all bounds that are valid."""
+        return self.table(delta=delta).best.total
+
+    def table(self, *, delta: Number) -> CompositionTable:
+        """Return every rule side by side: those for guarantees alone, moments, and the law of the privacy loss."""
+        relation, allowed, left = self._left(delta)
+        bounds: list[Bound] = []
+        guarantees = [(loss.guarantee, count) for loss, count in self._losses.items()]
+        stated = [guarantee for guarantee, count in guarantees for _ in range(count) if guarantee is not None]
+        if len(stated) == self._losses.total():
+            bounds.extend(composition_table(stated, delta=allowed).bounds)
+        bounds.append(Bound(rule="moments", source="C4", total=self.bound(delta=allowed)))
+        bounds.append(Bound(rule="privacy loss", source="C4", total=self._by_law(relation, allowed, left)))
+        return CompositionTable(bounds=tuple(bounds))
+
+    def _by_law(self, relation: Relation, allowed: Fraction, left: float | str) -> PureDP | ApproxDP | NoGuarantee:
+        if isinstance(left, str):
+            return relation.none(delta=allowed, reason=left)
+        if left < _SMALLEST_LEFT:
+            return relation.none(delta=allowed, reason="the delta that is left is too small for floats")
+        gaussians = [loss for loss in self._losses if isinstance(loss, GaussianLoss)]
+        if len(gaussians) == len(self._losses):
+            squared = sum((loss.squared * self._losses[loss] for loss in gaussians), start=Fraction(0))
+            try:
+                return gaussian_total(gaussians, squared=squared, delta=allowed)
+            except InvalidParameter as refusal:
+                return relation.none(delta=allowed, reason=str(refusal).rstrip("."))
+        guess, order = self._by_moments(left)
+        found = numerical_epsilon(self._losses, left=left, order=order, guess=guess)
+        if not math.isfinite(found):
+            return relation.none(delta=allowed, reason="the law of the loss is too wide for the grid")
+        return relation.guarantee(rounded_up(Fraction(found)), allowed)
+
+
+def _read(what: Any) -> PrivacyLoss:  # noqa: ANN401
+    """Return a loss as it is, that of anything else by `loss_of`."""
+    if all(hasattr(what, name) for name in ("moments", "on_grid", "neighbouring", "unit")):
+        found: PrivacyLoss = what
+        return found
+    return loss_of(what)
+
+
+def numerical_composition(whats: Iterable[Any], *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
+    """Return the total of mechanisms, guarantees or losses at once: `PrivacyAccountant.total`."""
+    accountant = PrivacyAccountant()
+    for what, count in Counter(whats).items():
+        accountant.charge(what, times=count)
+    return accountant.total(delta=delta)

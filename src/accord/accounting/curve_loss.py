@@ -1,0 +1,130 @@
+"""A mechanism that is known by a curve of (epsilon, delta) pairs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.accounting._grid import GridLaw, share_out
+from accord.errors import InvalidParameter
+from accord.privacy import ApproxDP, Neighbouring
+
+__all__ = ["CurveLoss"]
+
+Floats = NDArray[np.float64]
+Point = tuple[Fraction, Fraction]
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class CurveLoss:
+    """The worst case of a mechanism that is (epsilon_j, delta_j)-DP for every point of a list, negative epsilons too.
+
+    At a negative epsilon delta is about ``1 - e^epsilon``; without such points the trivial bound stands there.
+
+    Formal guarantees
+    -----------------
+    - If every point is an upper bound of the mechanism's curve, the pair of laws made from them dominates it. The
+      lower convex hull (in e^epsilon) of the points is taken, exactly; the mechanism's own curve is convex, so it stays
+      below.
+
+    Parameters
+    ----------
+    epsilons
+        In rising order, at least one above 0.
+    deltas
+        One for each epsilon, from 0 to 1; the last one below 1.
+
+    Source
+    ------
+    Zhu, Dong and Wang (2022), Proposition 9; docs/proofs/privacy-loss.md.
+
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    guarantee: ApproxDP
+    neighbouring: Neighbouring
+    unit: str
+
+    def __init__(
+        self,
+        epsilons: Sequence[float],
+        deltas: Sequence[Number],
+        *,
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        unit: str = "record",
+    ) -> None:
+        if len(epsilons) != len(deltas) or not epsilons or max(epsilons) <= 0:
+            raise InvalidParameter("epsilons and deltas must be lists of one length, with an epsilon above 0.")
+        if not all(-700 < low < high < 700 for low, high in zip([-699.0, *epsilons], [*epsilons, 699.0], strict=True)):
+            raise InvalidParameter("epsilons must be in rising order, from -699 to 699.")
+        points: list[Point] = [(Fraction(0), Fraction(1))]
+        for epsilon, delta in zip(epsilons, deltas, strict=True):
+            height = _check.exact("delta", delta)
+            if not 0 <= height <= 1:
+                raise InvalidParameter("deltas must be from 0 to 1.")
+            points.append((_exp_above(epsilon), height))
+        hull = _hull(points)
+        losses, masses = _atoms(hull)
+        rest = hull[-1][1]
+        if not rest < 1:
+            raise InvalidParameter("the last delta must be below 1: at 1 nothing is promised.")
+        object.__setattr__(self, "losses", losses)
+        object.__setattr__(self, "masses", tuple(float(mass / (1 - rest)) for mass in masses))
+        object.__setattr__(self, "guarantee", ApproxDP(max(0.0, losses[-1] * (1 + 2**-50)), rest, neighbouring, unit))
+        object.__setattr__(self, "neighbouring", neighbouring)
+        object.__setattr__(self, "unit", unit)
+
+    def moments(self, orders: Floats) -> Floats:
+        """Sums over the atoms, at most ``order epsilon``."""
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        top = float(losses[-1])
+        grown = np.exp(np.multiply.outer(orders, losses - top)) @ masses
+        slack = 2.0**-53 * (masses.size + 64) * (1 + (orders + 1) * float(np.abs(losses).max()))
+        mixed = np.maximum(orders * top + np.log(grown), 0.0) + slack
+        return np.asarray(np.minimum(orders * float(self.guarantee.epsilon), mixed))
+
+    def on_grid(self, step: float) -> GridLaw:
+        """The atoms."""
+        return share_out(np.array(self.losses), np.array(self.masses), step=step, error=4)
+
+
+def _exp_above(epsilon: float) -> Fraction:
+    """Return a number not below ``exp(epsilon)``: the curve falls, so a point may move to the right."""
+    return Fraction(math.exp(epsilon) * (1 + 2.0**-50))
+
+
+def _hull(points: list[Point]) -> list[Point]:
+    """Return the lower convex hull of points in rising order, ending where it stops falling."""
+    hull: list[Point] = []
+    for x, y in points:
+        while hull and y <= hull[-1][1] and len(hull) > 1 and _below(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        if not hull or y < hull[-1][1]:
+            hull.append((x, y))
+    return hull
+
+
+def _below(first: Point, second: Point, third: Point) -> bool:
+    """Say whether the second point is on or above the line from the first to the third."""
+    rise = (second[1] - first[1]) * (third[0] - first[0])
+    return rise >= (third[1] - first[1]) * (second[0] - first[0])
+
+
+def _atoms(hull: list[Point]) -> tuple[tuple[float, ...], list[Fraction]]:
+    """Return losses and masses: where the slope in x = e^epsilon changes by q, mass q x at loss log x."""
+    slopes = [(high[1] - low[1]) / (high[0] - low[0]) for low, high in pairwise(hull)]
+    slopes.append(Fraction(0))
+    losses, masses = [], []
+    for (x, _), before, after in zip(hull[1:], slopes, slopes[1:], strict=False):
+        losses.append(math.log(x))
+        masses.append((after - before) * x)
+    return tuple(losses), masses
