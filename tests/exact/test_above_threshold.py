@@ -20,6 +20,7 @@ import pytest
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import AboveThreshold, RunStopped, above_threshold
 from accord.privacy import Neighbouring, PureDP, Sensitivity
+from accord.randomness import PrivateRandomness
 from accord.testing import ReplayRandomness
 
 X, Y = Fraction(3, 5), Fraction(3, 4)
@@ -340,3 +341,14 @@ def test_accuracy_holds() -> None:
         answers = mechanism.release([-reach] * 19 + [reach]).value
         assert answers == (*[False] * 19, True)
     assert mechanism.accuracy(queries=1, failure="0.5") < reach
+
+
+def test_an_array_is_refused_before_noise_whatever_stands_first() -> None:
+    class Untouched(PrivateRandomness):
+        def bytes(self, count: int) -> bytes:
+            raise AssertionError(count)
+
+    mechanism = AboveThreshold(sensitivity=1, epsilon=1, threshold=5)
+    for queries in (np.array([0.0, np.nan]), np.array([10.0, np.nan]), [0, 0.5], (0, None)):
+        with pytest.raises(InvalidParameter):
+            mechanism.release(queries, randomness=Untouched())  # type: ignore[arg-type] # that is the point

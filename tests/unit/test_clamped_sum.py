@@ -121,6 +121,22 @@ def test_which_records_of_a_unit_count() -> None:
     assert query.value([1, 10, 2, 4, 20], units=["a", "b", "a", "a", "b"]) == 33
 
 
+@pytest.mark.parametrize("odd", [0.5, -1, "x", b"x", 2.0**70, None, True, "a\0"])
+def test_one_units_name_does_not_change_how_others_are_read(odd: Any) -> None:
+    ids = [2**60 + i for i in range(100)]
+    query = ClampedSum(lower=0, upper=1, neighbouring=Neighbouring.ADD_OR_REMOVE_ONE)
+    assert query.value([1.0] * 100, units=ids) == 100
+    assert query.value([1.0] * 101, units=[*ids, odd]) == 101
+    wide = ClampedSum(lower=-10, upper=10, neighbouring=Neighbouring.ADD_OR_REMOVE_ONE)
+    assert abs(wide.value([10.0, -10.0], units=[odd, "a"]) - wide.value([-10.0], units=["a"])) <= 10
+    assert query.value([1.0] * 100, units=np.array(ids)) == 100
+
+
+def test_masked_units_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="masked"):
+        ClampedSum(lower=0, upper=1).value([1.0], units=np.ma.array(["a"], mask=[True]))
+
+
 def test_integers_stay_exact_with_discrete_noise() -> None:
     query = ClampedSum(lower=0, upper=5)
     value = query.value([1, 2, 9])

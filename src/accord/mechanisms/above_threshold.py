@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -144,7 +144,7 @@ class AboveThreshold:
     def release(
         self, queries: Iterable[Number], *, randomness: PrivateRandomness | None = None
     ) -> Release[tuple[bool, ...]]:
-        """Run over queries until the run stops or they end; the rest is not looked at.
+        """Run over queries until the run stops or they end; an iterator is not asked for more. See also `start`.
 
         Returns
         -------
@@ -156,12 +156,12 @@ class AboveThreshold:
         WrongRandomness
             If ``randomness`` is anything but secret.
         InvalidParameter
-            If a query is not a multiple of ``step``; for a list or tuple before any noise is drawn.
+            If a query is not a multiple of ``step``. All are read before any noise is drawn, but those of an iterator,
+            which are made one at a time: a refusal then shows that the run has come so far.
 
         """
-        if isinstance(queries, (list, tuple)):
-            for query in queries:
-                self.steps(query)
+        if not isinstance(queries, Iterator):
+            queries = [self.steps(query) * self.step for query in queries]
         run = self.start(randomness=randomness)
         answers = []
         for query in queries:

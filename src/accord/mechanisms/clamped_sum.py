@@ -1,5 +1,6 @@
 """The sum of clamped numbers, exactly, with the sensitivity that it really has."""
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
+from accord.mechanisms.votes import encode
 from accord.privacy import Neighbouring, Sensitivity
 
 __all__ = ["ClampedSum"]
@@ -115,7 +117,8 @@ class ClampedSum:
         values
             Finite or infinite reals, shape (n,); an infinity counts as the bound on its side.
         units
-            The unit of each record, shape (n,): of each unit the first ``contributions`` records count.
+            The unit of each record, shape (n,), in the sense of `accord.mechanisms.votes` (1 and "1" are two units): of
+            each unit the first ``contributions`` records count.
 
         Raises
         ------
@@ -126,10 +129,7 @@ class ClampedSum:
         """
         numbers = self._numbers(values)
         if units is not None:
-            names = np.asarray(units)
-            if names.shape != numbers.shape:
-                raise InvalidParameter(f"units must name one unit a value: {names.size} names, {numbers.size} values.")
-            numbers = numbers[_first_of_each(names, self.contributions)]
+            numbers = numbers[_first_of_each(units, self.contributions, count=len(numbers))]
         return self._total(numbers) * self.step
 
     def _numbers(self, values: ArrayLike) -> NDArray[np.float64]:
@@ -158,9 +158,17 @@ class ClampedSum:
         return total
 
 
-def _first_of_each(names: NDArray[np.generic], most: int) -> NDArray[np.int64]:
-    """Return the places of the first ``most`` records of each name."""
-    _, code = np.unique(names, return_inverse=True)
-    order = np.argsort(code, kind="stable")
-    starts = np.searchsorted(code[order], code[order])
-    return np.sort(order[np.arange(len(order)) - starts < most])
+def _first_of_each(units: ArrayLike, most: int, *, count: int) -> NDArray[np.bool_]:
+    """Return which records are among the first ``most`` of their unit; each name is read by itself."""
+    if isinstance(units, np.ma.MaskedArray):
+        raise InvalidParameter("units must not be masked: give every record its unit.")
+    names = list(units) if isinstance(units, (list, tuple, np.ndarray)) else np.asarray(units, dtype=object).tolist()
+    if len(names) != count:
+        raise InvalidParameter(f"units must name one unit a value: {len(names)} names, {count} values.")
+    seen: Counter[bytes] = Counter()
+    kept = np.zeros(count, dtype=np.bool_)
+    for place, name in enumerate(names):
+        key = encode(name)
+        kept[place] = seen[key] < most
+        seen[key] += 1
+    return kept
