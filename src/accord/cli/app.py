@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from accord import __version__
+from accord.cli.compose import compose
 from accord.cli.demo import demo
 from accord.cli.ledger import ledger
 from accord.cli.schema import schema
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command("synth")(synth)
 app.command("schema")(schema)
 app.command("demo")(demo)
+app.command("compose")(compose)
 app.add_typer(ledger, name="ledger")
 
 

@@ -151,7 +151,7 @@ def _advanced(
     relation = common_relation(rounds)
     chance = allowed - sum((guarantee.delta * count for guarantee, count in rounds.items()), start=Fraction(0))
     if chance <= 0:
-        reason = "the deltas of the rounds leave no slack"
+        reason = "the deltas of the rounds leave no slack, and this rule needs some"
         return relation.none(delta=allowed, reason=reason)
     if len(rounds) == 1:
         ((guarantee, count),) = rounds.items()
