@@ -106,7 +106,7 @@ def online(peer_charges: int) -> None:
     def run() -> tuple[float, float]:
         accountant = PrivacyAccountant()
         for i in range(1000):
-            accountant.charge(LaplaceLoss(Fraction(1, 20 + i)))
+            accountant.charge(LaplaceLoss(1 / (20 + Fraction(i, 10**5))))
             bound = accountant.bound(delta="1e-6")
         return float(bound.epsilon), float(accountant.total(delta="1e-6").epsilon)
 
@@ -119,7 +119,7 @@ def online(peer_charges: int) -> None:
     accountant: Any = pld.PLDAccountant()
     start = time.process_time()
     for i in range(peer_charges):
-        accountant.compose(dp_event.LaplaceDpEvent(20.0 + i))
+        accountant.compose(dp_event.LaplaceDpEvent(20.0 + i * 1e-5))
     spent = time.process_time() - start
     print(
         f"dp-accounting: {peer_charges} such charges, one question: {spent:.2f} s; {accountant.get_epsilon(1e-6):.6f}"

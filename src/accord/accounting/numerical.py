@@ -11,7 +11,7 @@ from accord.privacy._loss_sums import ROUNDING, least_loss
 
 __all__ = ["numerical_epsilon"]
 
-_WORK = 1 << 22
+_WORK = 1 << 24
 _MOST_CELLS = 1 << 17
 _MOST_GAUSSIAN_CELLS = 1 << 15
 _FEWEST_CELLS = 1 << 12
