@@ -211,7 +211,7 @@ def test_a_law_that_hits_the_cap_abstains_alone(monkeypatch: pytest.MonkeyPatch)
     free = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
     monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", 1)
     capped = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
-    assert all(vote is ABSTAIN for vote in capped.flat)
+    assert not any(isinstance(vote, bytes) for vote in capped.flat)
     monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", max(sizes) - 1)
     mixed = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
     larger = sizes.index(max(sizes))

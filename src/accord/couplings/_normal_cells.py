@@ -12,8 +12,8 @@ from accord.errors import FitFailed
 
 __all__ = ["NormalCells"]
 
-_DEPTH = 42.0
-"""Cells whose density (per cell) stays below exp(-42) everywhere are left out: together less than 1e-15 of the law."""
+_DEPTH = 32.0
+"""Cells whose density (per cell) stays below exp(-32) everywhere are left out: together less than 1e-10 of the law."""
 
 _MOST_CELLS = 400_000
 _LARGEST_INDEX = 2.0**50
@@ -111,7 +111,7 @@ class NormalCells:
 
     @classmethod
     def search(cls, chart: Chart, *, mean: Floats, cholesky: Floats) -> "NormalCells":
-        """List the cells, coordinate after coordinate, keeping those whose bound can still exceed exp(-42).
+        """List the cells, coordinate after coordinate, keeping those whose bound can still exceed exp(-32).
 
         Raises
         ------

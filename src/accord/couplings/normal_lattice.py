@@ -34,7 +34,7 @@ class NormalLattice:
 
     Formal guarantees
     -----------------
-    - Marginal: a law's tuple has law ``q^l``, up to 1e-15 in total variation and double precision.
+    - Marginal: a law's tuple has law ``q^l``, up to 1e-10 in total variation and double precision.
     - Agreement: two laws with tuples at total variation t agree with probability at least ``(1 - t) / (1 + t)``.
     - Isolation: a vote is computed from one law and the shared key alone, in a loop over laws, one at a time.
     - Equivariance: affine maps of the laws do not change the law of the votes.
@@ -43,7 +43,7 @@ class NormalLattice:
     Parameters
     ----------
     dimension
-        d, 1 or 2: about a hundred cells a law at d = 1, six thousand at d = 2.
+        d, 1 or 2: about a hundred cells a law at d = 1, three thousand at d = 2.
 
     Source
     ------
