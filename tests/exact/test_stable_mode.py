@@ -343,6 +343,25 @@ def test_E21_guarantee_and_fields_are_exact() -> None:
     assert hash(mode) == hash(StableMode(epsilon=Fraction(1, 10), delta="0.000001"))
 
 
+@pytest.mark.parametrize("rule", ["exclusive", "distance"])
+def test_E21_equal_results_at_two_epsilons_are_explained_by_the_chances(rule: Rule) -> None:
+    votes = ["A"] * 48 + ["B"] * 2
+    low, high = (StableMode(epsilon=epsilon, delta="1e-6", rule=rule) for epsilon in (1, 30))
+    chances = [mode.law(votes)["A"] for mode in (low, high)]
+    assert 1 - chances[0] < Fraction(1, 1000), "the votes agree well enough for both: equal results are right"
+    assert chances[0] <= chances[1] <= 1
+    if rule == "exclusive":
+        assert chances == [low.acceptance(48, votes=50), high.acceptance(48, votes=50)]
+        offsets = [offset_of(exclusive_curve(mode.epsilon, mode.delta, votes=50)) for mode in (low, high)]
+        assert offsets[0] != offsets[1], "the rule itself is another one"
+    else:
+        assert safe_threshold(low.epsilon, low.delta) > safe_threshold(high.epsilon, high.delta)
+    assert low.votes_needed(failure="0.05") > high.votes_needed(failure="0.05")
+    few = [mode.acceptance(8, votes=8) for mode in (low, high)]
+    assert few[0] < Fraction(1, 10)
+    assert few[1] > Fraction(9, 10), "the difference shows where it matters"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

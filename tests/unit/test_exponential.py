@@ -13,6 +13,7 @@ import pytest
 
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import Exponential, PermuteAndFlip, TopK
+from accord.mechanisms._scores import read_scores
 from accord.privacy import Neighbouring, PureDP, Sensitivity
 from accord.testing import ReplayRandomness
 
@@ -60,7 +61,8 @@ def test_E20_mismatched_base_states_both_lengths() -> None:
         Exponential(sensitivity=1, epsilon=1).select([1, 2, 3], base=[1, 1])
 
 
-def test_E20_missing_sensitivity_is_named() -> None:
+def test_E20_missing_sensitivity_is_named_by_pythons_own_error() -> None:
+    # A keyword without a default: leaving it out is Python's TypeError, whose text names it.
     with pytest.raises(TypeError, match="sensitivity"):
         Exponential(epsilon=1)  # type: ignore[call-arg]
     missing: Any = None
@@ -333,3 +335,37 @@ def test_bad_arguments_of_the_bound_are_refused(kind: Callable[..., Any], argume
     given = {"t": 1, "candidates": 10, "maximisers": 1} | arguments
     with pytest.raises(InvalidParameter, match=next(iter(arguments))):
         kind(sensitivity=1, epsilon=1).utility_bound(given.pop("t"), **given)
+
+
+# --- ints beside floats -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scores", "dtype"),
+    [
+        ([1, 2.5, -INF], np.float64),
+        ([2**53, 0.5], np.float64),
+        ([-(2**53), np.float64(0.5)], np.float64),
+        ([2**53 + 1, 0.5], np.object_),
+        ([-(2**53) - 1, 0.5], np.object_),
+        ([10**400, 0.5], np.object_),
+        ([1, Fraction(1, 3), 0.5], np.object_),
+    ],
+)
+def test_ints_beside_floats_are_read_fast_where_that_is_exact(scores: list[Any], dtype: Any) -> None:
+    read = read_scores(scores)
+    assert read.dtype == dtype
+    assert read.tolist() == scores
+    exact = [score if score == -INF else Fraction(score) for score in scores]
+    mechanism = Exponential(sensitivity=1, epsilon=1)
+    assert mechanism.law(scores) == mechanism.law(exact)
+
+
+@pytest.mark.parametrize("base", [[math.nan, 1.0], [INF, 1.0], [INF, 1], np.ma.array([1.0, 2.0], mask=[False, True])])
+def test_the_hint_for_a_refused_base_is_one_that_works(base: Any) -> None:
+    mechanism = Exponential(sensitivity=1, epsilon=1)
+    with pytest.raises(InvalidParameter, match=r"^base .*give 0 to a candidate"):
+        mechanism.select([1, 2], base=base)
+    assert mechanism.law([1, 2], base=[0, 1]) == {1: 1}
+    with pytest.raises(InvalidParameter, match=r"^base must hold weights of at least 0"):
+        mechanism.select([1, 2], base=[-INF, 1.0])

@@ -4,6 +4,7 @@ import decimal
 import math
 import os
 import random
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from accord.mechanisms._grid import from_steps, read_reals, to_steps
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness
+from accord.testing._sources import CountingRandomness
 
 MECHANISMS: dict[str, Any] = {
     "Laplace": lambda sensitivity: Laplace(sensitivity=sensitivity, epsilon=1),
@@ -72,6 +74,57 @@ def test_E05_a_product_of_factors_does_not_overflow_when_it_is_exact() -> None:
         Laplace(sensitivity=1 / product, epsilon=1)
 
 
+@pytest.mark.parametrize("product", [1e200 * 1e200, -1e200 * 1e200, np.float64("inf"), np.iinfo(np.int64).min])
+def test_E05_an_overflowing_product_of_factors_is_refused_by_name_before_noise(
+    product: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(count: int) -> bytes:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(os, "urandom", drawn)
+    for mechanism in MECHANISMS.values():
+        with pytest.raises(InvalidParameter, match="sensitivity"):
+            mechanism(product).release(0)
+    with pytest.raises(InvalidParameter, match="bound"):
+        Sensitivity(product)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2**30 + 1), "1e-10", "1e-1000"])
+@pytest.mark.parametrize("sensitivity", [1, 0, "1e-1000"])
+def test_an_absurdly_small_epsilon_is_refused_at_once(epsilon: Any, sensitivity: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"epsilon must be at least 2\^-30"):
+        Laplace(sensitivity=sensitivity, epsilon=epsilon)
+    assert Laplace(sensitivity=1, epsilon=Fraction(1, 2**30)).release(0.0).guarantee == PureDP(Fraction(1, 2**30))
+
+
+@pytest.mark.parametrize("sensitivity", ["1e300", "1e-300", "1e9999", "1e-9999"])
+def test_an_absurd_sensitivity_is_refused_at_once(sensitivity: str) -> None:
+    with pytest.raises(InvalidParameter, match="sensitivity / epsilon"):
+        Laplace(sensitivity=sensitivity, epsilon=1)
+
+
+def test_decimals_are_taken_exactly_in_the_range_that_is_stated() -> None:
+    mechanism = Laplace(sensitivity=1, epsilon=1)
+    assert mechanism.release(decimal.Decimal("-9e10000")).value == -sys.float_info.max
+    small: Any = mechanism.release(decimal.Decimal("1e-10000")).value
+    assert abs(small) < 1000
+    assert mechanism.release(10**20000).value == sys.float_info.max
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(20), Fraction(1000), Fraction(2**41)])
+@pytest.mark.parametrize("size", [1, 100, 3000])
+def test_E18_a_batch_takes_a_number_of_bytes_that_does_not_depend_on_the_noise(scale: Fraction, size: int) -> None:
+    taken, noise = set(), set()
+    for key in range(200 if size <= 100 else 10):
+        source = CountingRandomness(ReplayRandomness(key))
+        values = DiscreteLaplace(sensitivity=1, scale=scale).release(np.zeros(size, dtype=np.int64), randomness=source)
+        taken.add(source.taken)
+        noise.add(int(np.abs(np.asarray(values.value)).max()))
+    assert len(taken) == 1, "a refinement has a chance below 2^-32 an entry"
+    assert taken.pop() % (8 * size) == 0
+    assert len(noise) > 1
+
+
 BAD_REALS = [
     float("nan"),
     math.inf,
@@ -87,6 +140,12 @@ BAD_REALS = [
     np.array([True]),
     [[1.0], [2.0, 3.0]],
     np.ma.masked_array([1.0, 2.0], mask=[True, False]),
+    [np.ma.masked_array([1.0, 2.0], mask=[False, True])],
+    [[1.0, 2.0], ([3.0], np.ma.masked_array([1.0], mask=[True]))],
+    [1.0, np.ma.masked],
+    np.array([1.0, np.ma.masked], dtype=object),
+    decimal.Decimal("1e20000"),
+    decimal.Decimal("1e-20000"),
     np.array([1.0], dtype=np.longdouble),
     {"a": 1.0},
     decimal.Decimal("NaN"),
@@ -102,7 +161,16 @@ def test_E04_a_value_that_is_no_finite_real_is_refused_before_any_noise(value: A
 
 
 @pytest.mark.parametrize("name", ["DiscreteLaplace", "DiscreteGaussian"])
-@pytest.mark.parametrize("value", [1.0, [1, 2.0], np.array([1.0]), None, "1", True, [True], np.array([True]), [[1], 2]])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1.0, [1, 2.0], np.array([1.0]), None, "1", True, [True], np.array([True]), [[1], 2]),
+        np.ma.masked_array([1, 2], mask=[False, True]),
+        [np.ma.masked_array([1, 2], mask=[False, True])],
+        [[1, 2], ([3], np.ma.masked_array([1], mask=[True]))],
+        [1, np.ma.masked],
+    ],
+)
 def test_a_value_that_is_no_integer_is_refused_before_any_noise(name: str, value: Any) -> None:
     with pytest.raises(InvalidParameter, match="value"):
         run(name, value, Untouched())

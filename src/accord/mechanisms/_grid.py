@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord._exact import to_fraction
 from accord.errors import InvalidParameter
+from accord.mechanisms._integers import is_masked
 
 __all__ = ["from_steps", "read_reals", "to_steps"]
 
@@ -22,7 +23,7 @@ _HALF = Fraction(1, 2)
 
 def read_reals(value: ArrayLike | Fraction | decimal.Decimal) -> NDArray[Any]:
     """Return finite reals as float64, or as exact Fractions where a float64 would round them; refuse others by name."""
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         _refuse()
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:

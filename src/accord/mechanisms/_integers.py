@@ -8,15 +8,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord.errors import InvalidParameter
 
-__all__ = ["add_exactly", "read_integers"]
+__all__ = ["add_exactly", "is_masked", "read_integers"]
 
 _SAFE = 1 << 62
 _INT64 = np.iinfo(np.int64)
 
 
+def is_masked(value: object) -> bool:
+    """Return whether ``value`` is a masked array or a list that holds one, at any depth: numpy would drop the mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        return True
+    if not isinstance(value, (list, tuple)) or set(map(type, value)) <= {int, float}:
+        return False
+    return any(is_masked(entry) for entry in value)
+
+
 def read_integers(value: ArrayLike) -> NDArray[Any]:
     """Return integers as int64, or as Python ints if they need it; a float, a boolean or text is refused by name."""
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         _refuse()
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max(initial=0) <= _INT64.max):
@@ -53,5 +62,8 @@ def _smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _refuse() -> None:
-    message = "value must be an int or an array of ints: round it first, and state the sensitivity of what was rounded."
+    message = (
+        "value must be an int or an array of ints, not masked: round it first, and state the sensitivity of what was "
+        "rounded."
+    )
     raise InvalidParameter(message)

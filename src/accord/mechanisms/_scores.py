@@ -21,6 +21,7 @@ BLOCK = 1 << 13
 
 _LARGEST = 1000
 _MINUS_INFINITY = float("-inf")
+_WHOLE = 1 << 53  # up to here every int is a float
 
 
 def read_scores(scores: ArrayLike | Sequence[Any], *, name: str = "scores") -> NDArray[Any]:
@@ -51,17 +52,22 @@ def read_scores(scores: ArrayLike | Sequence[Any], *, name: str = "scores") -> N
 
 def _as_array(scores: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - anything a caller may pass
     if isinstance(scores, np.ma.MaskedArray):
-        raise InvalidParameter(f"{name} must not be masked: give -inf to a candidate that is never to be chosen.")
+        raise InvalidParameter(f"{name} must not be masked: {_never(name)}.")
     if not isinstance(scores, (list, tuple)):
         return np.asarray(scores)
     kinds = set(map(type, scores))
-    if kinds and kinds <= {float, np.float64}:
-        return np.array(scores, dtype=np.float64)
     if kinds == {int} and min(scores) >= -(1 << 63) and max(scores) < 1 << 63:
         return np.array(scores, dtype=np.int64)
+    if kinds and kinds <= {float, np.float64, int} and _floats_hold(scores, kinds):
+        return np.array(scores, dtype=np.float64)
     array = np.empty(len(scores), dtype=object)
     array[:] = scores
     return array
+
+
+def _floats_hold(scores: Sequence[Any], kinds: set[type]) -> bool:
+    """Return whether all ints among the scores are floats too."""
+    return int not in kinds or all(-_WHOLE <= score <= _WHOLE for score in scores if type(score) is int)
 
 
 def _exact(score: Any, name: str) -> Fraction | float:  # noqa: ANN401 - checked here
@@ -74,7 +80,11 @@ def _exact(score: Any, name: str) -> Fraction | float:  # noqa: ANN401 - checked
 
 
 def _refuse_special(name: str) -> NoReturn:
-    raise InvalidParameter(f"{name} must not hold NaN or +inf (-inf is allowed: such a candidate is never chosen).")
+    raise InvalidParameter(f"{name} must not hold NaN or +inf: {_never(name)}.")
+
+
+def _never(name: str) -> str:
+    return f"give {'0' if name == 'base' else '-inf'} to a candidate that is never to be chosen"
 
 
 def alive(scores: NDArray[Any]) -> NDArray[np.bool_]:

@@ -36,6 +36,8 @@ class DiscreteLaplace:
     - No wrap-around: sums are exact. An array comes back as int64, or with Python ints if some sum needs them, which
       depends on the released sums alone.
     - Sensitivity 0 releases the integers themselves: they do not depend on the data.
+    - Bytes: a call draws as many as `scale` and the number of entries say, whatever the values and the noise are; more
+      with a chance below 2^-32 an entry, when a draw is refined.
     - Not promised: running time independent of values and noise. Noise is drawn for the whole array at once.
 
     Parameters

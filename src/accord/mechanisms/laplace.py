@@ -22,6 +22,7 @@ __all__ = ["Laplace"]
 
 _GRID_BITS = 40
 _LARGEST_BITS = 900
+_SMALLEST_EPSILON = Fraction(1, 1 << 30)  # the noise has log(1 / epsilon) digits, and each a certified table
 
 
 @final
@@ -49,7 +50,7 @@ class Laplace:
         The largest L1 distance between the query's values on two neighbours: a `Sensitivity`, or a number at least 0
         for "replace one". In floats, a sum's rounding errors belong to it.
     epsilon
-        Above 0, at most 1000.
+        At least 2^-30, about 1e-9, and at most 1000. Kept as an exact fraction.
 
     Raises
     ------
@@ -80,6 +81,10 @@ class Laplace:
         claimed, loss = as_sensitivity(sensitivity), _check.epsilon(epsilon)
         object.__setattr__(self, "sensitivity", claimed)
         object.__setattr__(self, "epsilon", loss)
+        if loss < _SMALLEST_EPSILON:
+            raise InvalidParameter(
+                "epsilon must be at least 2^-30, about 1e-9: the noise would hide any value there is."
+            )
         if claimed.bound != 0 and not Fraction(1, 1 << _LARGEST_BITS) <= claimed.bound / loss <= 1 << _LARGEST_BITS:
             message = (
                 "sensitivity / epsilon must be 0 or from 2^-900 to 2^900: floats go no further. Rescale the query."
@@ -129,8 +134,8 @@ class Laplace:
         Parameters
         ----------
         value
-            A finite real, or finite reals of any shape; the number of coordinates must be public. Ints, Fractions and
-            Decimals are taken exactly, whatever their size.
+            A finite real, or finite reals of any shape; the number of coordinates must be public. Ints and Fractions
+            are taken exactly, whatever their size, and so are Decimals from 1e-10000 to below 1e10001 in size (and 0).
         randomness
             The operating system's source unless given.
 
@@ -144,7 +149,7 @@ class Laplace:
         WrongRandomness
             If ``randomness`` is anything but secret.
         InvalidParameter
-            If a coordinate is NaN, infinite or no real number. Nothing has been drawn then.
+            If a coordinate is NaN, infinite, no real number or such a Decimal beyond that. Nothing has been drawn then.
 
         """
         source = require_private(randomness)

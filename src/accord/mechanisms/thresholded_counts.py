@@ -33,7 +33,8 @@ class ThresholdedCounts:
     Formal guarantees
     -----------------
     - Privacy: (epsilon, delta)-DP under ``neighbouring``, where `delta` is the chance that a level held by one unit is
-      released, ``P[1 + Z >= t]``: no smaller one would do. It is an upper bound within one part in 10^57.
+      released, ``P[1 + Z >= t]``: no smaller one would do. It is an upper bound within one part in 10^57,
+      as long as it is above about exp(-5000); a smaller chance is stated as that, on the safe side.
     - Law: Z is discrete Laplace of scale 1 / epsilon, or 2 / epsilon under "replace one" (two counts move), drawn
       exactly. A level is released if its noisy count is at or above ``threshold``; above it if ``inclusive=False``.
     - Order: that of the levels' canonical bytes, never that of the data. An empty dataset is answered like any other.
