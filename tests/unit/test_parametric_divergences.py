@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -137,6 +138,64 @@ def test_laws_that_differ_along_one_axis_are_laws_on_a_line() -> None:
     assert total_variation(p, q) == pytest.approx(total_variation(Normal(0, 1), Normal(1, 4)), rel=1e-12)
     pair = standardised(p, q)
     assert total_variation_by_quadrature(pair) == pytest.approx(total_variation(p, q), abs=1e-8)
+
+
+# --- nearly equal laws, against 60 digits on the covariances as they are stored ---------------------------------------
+
+
+def digits_on_a_line(p: Normal, q: Normal) -> tuple[Any, Any, Any]:
+    """Total variation, Hellinger distance and divergence of two laws on a line of other variances."""
+    with mpmath.workdps(60):
+        a, b = mpmath.mpf(p.covariance[0][0]), mpmath.mpf(q.covariance[0][0])
+        m = mpmath.mpf(q.mean[0]) - mpmath.mpf(p.mean[0])
+        lead, slope = 1 / a - 1 / b, 2 * m / b
+        root = mpmath.sqrt(slope**2 + 4 * lead * (m**2 / b + mpmath.log(b / a)))
+        ends = [(-slope - root) / (2 * lead), (-slope + root) / (2 * lead)]
+        own, other = ([mpmath.ncdf((end - c) / mpmath.sqrt(v)) for end in ends] for c, v in ((0, a), (m, b)))
+        affinity = mpmath.sqrt(2 * mpmath.sqrt(a * b) / (a + b)) * mpmath.exp(-(m**2) / (4 * (a + b)))
+        log = (a / b - 1 - mpmath.log(a / b) + m**2 / b) / 2
+        return abs((own[1] - own[0]) - (other[1] - other[0])), mpmath.sqrt(1 - affinity), log
+
+
+def digits(p: Normal, q: Normal) -> tuple[Any, Any]:
+    """Hellinger distance and divergence of two centred laws."""
+    with mpmath.workdps(60):
+        first, second = mpmath.matrix(p.covariance), mpmath.matrix(q.covariance)
+        ratio = mpmath.inverse(second) * first
+        trace = mpmath.fsum(ratio[axis, axis] for axis in range(p.dimension))
+        square = 1 - mpmath.root(mpmath.det(first) * mpmath.det(second), 4) / mpmath.sqrt(
+            mpmath.det((first + second) / 2)
+        )
+        return mpmath.sqrt(square), (trace - p.dimension - mpmath.log(mpmath.det(ratio))) / 2
+
+
+@pytest.mark.parametrize("apart", [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize("shift", [0.0, 1e-9, -1e-6, 1e-3])
+def test_nearly_equal_laws_on_a_line(apart: float, shift: float) -> None:
+    deviation = 0.4863301209512126
+    wide = (deviation * (1 + apart)) ** 2
+    for p, q in (
+        (Normal(0, deviation**2), Normal(shift, wide)),
+        (Normal(shift, wide), Normal(0, deviation**2)),
+    ):
+        assert p.covariance != q.covariance
+        found = total_variation(p, q), hellinger(p, q), kl_divergence(p, q)
+        for value, truth in zip(found, digits_on_a_line(p, q), strict=True):
+            assert abs(value / truth - 1) < 2e-15
+
+
+@pytest.mark.parametrize("dimension", [2, 5])
+@pytest.mark.parametrize("apart", [1e-12, 1e-9, 1e-6, 1e-3, 0.5])
+def test_nearly_equal_laws_in_several_dimensions(dimension: int, apart: float) -> None:
+    generator = np.random.default_rng(dimension)
+    factor = generator.normal(size=(dimension, dimension))
+    other = factor @ (np.eye(dimension) + apart * generator.normal(size=(dimension, dimension)))
+    centre = np.zeros(dimension)
+    p, q = Normal(centre, factor @ factor.T), Normal(centre, other @ other.T)
+    allowed = 1e-14 + 1e-15 * max(np.linalg.cond(np.array(law.covariance)) for law in (p, q))
+    for value, truth in zip((hellinger(p, q), kl_divergence(p, q)), digits(p, q), strict=True):
+        assert abs(value / truth - 1) < allowed
+    assert hellinger(p, q) ** 2 <= total_variation(p, q) <= math.sqrt(2) * hellinger(p, q)
 
 
 # --- extremes ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ _Floats = NDArray[np.float64]
 _NO_SHIFT = 1e-13
 _SMALL = 1e-2
 _SERIES_TERMS = 12
+_NARROW = 0.5
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def normal_kl_divergence(p: Normal, q: Normal) -> float:
@@ -60,6 +62,8 @@ def normal_total_variation(p: Normal, q: Normal) -> float:
     least, most = -math.expm1(log_affinity), math.sqrt(-math.expm1(2 * log_affinity))
     if least == 1:
         return 1.0
+    if p.dimension == 1 and pair.stretch[0] != 0:
+        return _on_a_line(abs(float(pair.shift[0])), float(pair.stretch[0]), float(pair.log_variance[0]))
     merged = pair.merged
     if len(merged.shift) == 1:
         return float(erf(merged.shift[0] / math.sqrt(8)))
@@ -77,5 +81,17 @@ def _on_a_line(shift: float, stretch: float, log_variance: float) -> float:
     # Roots of stretch x^2 + 2 shift x - (shift^2 + v log v) = 0, both without cancellation.
     lead = shift + math.copysign(root, shift)
     ends = sorted((-lead / stretch, (shift**2 + scale**2 * log_variance) / lead))
-    own, other = ndtr(ends), ndtr([(end - shift) / scale for end in ends])
-    return min(max(float((own[1] - own[0]) - (other[1] - other[0])), 0.0), 1.0)
+    # F - G is at most 0 at the lower end and at least 0 at the upper one: the difference cancels nothing. Both ends are
+    # stationary, so their own rounding counts twice over only.
+    below, above = (_gap(end, shift=shift, stretch=stretch, scale=scale) for end in ends)
+    return min(max(above - below, 0.0), 1.0)
+
+
+def _gap(end: float, *, shift: float, stretch: float, scale: float) -> float:
+    """Return ``F(end) - G(end)`` for F = N(0, 1) and G = N(shift, scale^2), ``stretch = scale^2 - 1``."""
+    other = (end - shift) / scale
+    width = (shift + stretch / (1 + scale) * end) / scale  # end - other
+    if not abs(width) < _NARROW:
+        return float(ndtr(end) - ndtr(other))
+    points = end - width * (_NODES + 1) / 2
+    return width * float(np.exp(-(points**2) / 2) @ _WEIGHTS) / math.sqrt(8 * math.pi)

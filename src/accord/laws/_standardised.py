@@ -14,6 +14,7 @@ __all__ = ["Standardised", "standardised"]
 
 _Floats = NDArray[np.float64]
 _SAME_SCALE = 1e-13
+_NEAR = 0.5
 
 
 @final
@@ -44,14 +45,27 @@ def standardised(p: Normal, q: Normal) -> Standardised:
     own, other = p.cholesky, q.cholesky
     with np.errstate(all="ignore"):
         shift = solve_triangular(own, np.array(q.mean) - np.array(p.mean), lower=True, check_finite=False)
-        if p.covariance == q.covariance:
-            axes, scales = np.eye(p.dimension), np.ones(p.dimension)
-        elif p.dimension == 1:
-            axes, scales = np.eye(1), (other / own)[0]
+        apart = _relative_difference(p, q, own)
+        if np.isfinite(apart).all() and np.linalg.norm(apart) < _NEAR:
+            stretch, axes = np.linalg.eigh(apart)
+            log_variance = np.log1p(stretch)
         else:
             axes, scales, _ = np.linalg.svd(solve_triangular(own, other, lower=True, check_finite=False))
-        stretch = (scales - 1) * (scales + 1)
-        small = np.abs(stretch) < 0.5
-        log_variance = np.where(small, np.log1p(np.where(small, stretch, 0.0)), 2 * np.log(scales))
+            stretch = (scales - 1) * (scales + 1)
+            small = np.abs(stretch) < _NEAR
+            log_variance = np.where(small, np.log1p(np.where(small, stretch, 0.0)), 2 * np.log(scales))
         shift = axes.T @ shift if np.isfinite(shift).all() else np.full(p.dimension, math.inf)
     return Standardised(shift=shift, stretch=stretch, log_variance=log_variance)
+
+
+def _relative_difference(p: Normal, q: Normal, own: _Floats) -> _Floats:
+    """Return ``L^-1 (Q - P) L^-T`` for covariances P = L L^T and Q; near ones are subtracted without rounding.
+
+    On a line it is ``(q - p) / p``, without the rounding of two square roots.
+    """
+    first, second = np.array(p.covariance), np.array(q.covariance)
+    if p.dimension == 1:
+        return np.asarray((second - first) / first)
+    half = solve_triangular(own, second - first, lower=True, check_finite=False)
+    whole = solve_triangular(own, half.T, lower=True, check_finite=False)
+    return np.asarray((whole + whole.T) / 2)
