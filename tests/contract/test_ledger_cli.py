@@ -318,7 +318,7 @@ def test_what_is_refused_before_the_first_fit_is_not_charged(kind: str) -> None:
             release(DATA, units=[1, 2], ledger=ledger)
         with pytest.raises(InvalidParameter, match="protects each record"):
             release(DATA, units=range(1000), ledger=ledger)
-        with pytest.raises(InvalidParameter, match="protects each person"):
+        with pytest.raises(InvalidParameter, match="needs units="):
             release(DATA, unit="person", ledger=ledger)
         assert len(ledger.entries()) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from accord.couplings import NormalLattice, RaceCoupling
 from accord.errors import DataError, InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
-from accord.learning import partition
+from accord.learning import PrivateSampler, partition
 from accord.learning.blocks import count_units, fit_blocks
 from accord.learning.records import as_records
 from accord.randomness import SharedRandomness
@@ -87,3 +87,13 @@ def test_masked_and_unhashable_units_are_refused() -> None:
 
 def test_tuples_are_names() -> None:
     assert count_units([("a", 1), ("a", 2), ("a", 1), ("b",)]) == 3
+
+
+def test_a_word_for_the_unit_needs_the_units() -> None:
+    """A release that protects single records must not be labelled, or charged, as one that protects persons."""
+    sampler = PrivateSampler(GaussianLearner(), epsilon=2, delta="1e-3", blocks=20, records=20, draws=8)
+    data = np.random.default_rng(0).normal(size=400)
+    with pytest.raises(InvalidParameter, match="needs units="):
+        sampler.release(data, unit="person")
+    assert sampler.release(data, unit="record").guarantee.unit == "record"
+    assert sampler.release(data, units=np.repeat(np.arange(200), 2), unit="person").guarantee.unit == "person"

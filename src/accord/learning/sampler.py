@@ -163,7 +163,7 @@ class PrivateSampler:
             Charged after all checks of the input and before the first fit; confirmed when there is a value or
             `NoAnswer`. A run that fails stays charged.
         unit
-            The guarantee's word for the unit of privacy; by default "record", or "unit" with ``units``.
+            The guarantee's word for what ``units`` names; by default "unit", and always "record" without ``units``.
 
         Raises
         ------
@@ -176,6 +176,8 @@ class PrivateSampler:
         randomness, shared = require_private(randomness), require_shared(shared)
         records = as_records(data)
         coupling, least = self._coupling_for(records.shape[1])
+        if units is None and unit not in {None, "record"}:
+            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
         if units is not None and len(as_unit_names(units)) != len(records):
             message = "units must name one unit a record."
             raise InvalidParameter(message)
