@@ -206,6 +206,25 @@ def test_an_output_never_replaces_the_ledger(released: list[dict[str, Any]], fol
     assert not released
 
 
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize("kind", ["wal", "shm", "journal"])
+@pytest.mark.parametrize("option", ["--out", "--model"])
+def test_an_output_never_replaces_a_file_beside_the_ledger(
+    released: list[dict[str, Any]], folder: Path, option: str, kind: str, *, link: bool
+) -> None:
+    (folder / "deep").mkdir()
+    real, where = (folder / "deep" / "l", "link") if link else (folder / "l", "l")
+    with Ledger.create(real, epsilon=3, delta="1e-5") as ledger:
+        if link:
+            (folder / "link").symlink_to(real)
+        ledger.charge(ApproxDP(1, "1e-6"), what="a")
+        refused = synth("--ledger", where, option, f"{real}-{kind}")
+        assert refused.exit_code == 2
+        assert f"{option} must not be a file" in refused.stderr
+        assert ledger.spent == ApproxDP(1, "1e-6")
+    assert not released
+
+
 def test_the_unit_column_must_be_the_ledgers_unit(released: list[dict[str, Any]]) -> None:
     create("--unit", "patient")
     refused = synth("--ledger", "l")

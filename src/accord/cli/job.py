@@ -1,5 +1,6 @@
 """One synthesis from request to files: the order of its steps is part of the promise."""
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -102,12 +103,19 @@ def _schema(request: Request) -> tuple[Schema, Learner]:
 
 
 def _places(request: Request) -> tuple[Path, Path | None]:
-    ledger = [] if request.ledger is None else [Path(request.ledger)]
-    inputs = [request.data, *([request.schema] if request.schema is not None else []), *ledger]
+    inputs = [request.data, *([request.schema] if request.schema is not None else []), *_ledger_files(request.ledger)]
     out = check_output(request.out, option="--out", force=request.force, inputs=inputs)
     if request.model is None:
         return out, None
     return out, check_output(request.model, option="--model", force=request.force, inputs=[*inputs, out])
+
+
+def _ledger_files(where: str | None) -> list[Path]:
+    """Return the ledger's file and those that SQLite keeps beside it: charges may stand in the log alone."""
+    if where is None:
+        return []
+    resolved = os.path.realpath(where)
+    return [Path(where), *(Path(f"{resolved}-{kind}") for kind in ("wal", "shm", "journal"))]
 
 
 def _warn_of_delta(table: Table, *, numbers: Numbers, warn: Callable[[str], None]) -> None:
