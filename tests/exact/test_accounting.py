@@ -97,7 +97,7 @@ ONE = [
 def test_C4_one_release_is_above_its_curve_and_close(loss: Any, curve: Callable[[Any], Any], left: float) -> None:
     accountant = PrivacyAccountant()
     accountant.charge(loss)
-    guess, order = accountant._by_moments(left)
+    guess, order = accountant._counted.by_moments(left)
     with mp.workdps(150):
         found = numerical_epsilon({loss: 1}, left=left, order=order, guess=guess)
         assert curve(exact(found)) <= exact(left)
@@ -143,7 +143,7 @@ def test_C4_discrete_laplace_against_a_60_digit_convolution(steps: int, delta: f
         loss = DiscreteLaplaceLoss(epsilon, steps)
         accountant = PrivacyAccountant()
         accountant.charge(loss, times=rounds)
-        guess, order = accountant._by_moments(delta)
+        guess, order = accountant._counted.by_moments(delta)
         found = numerical_epsilon({loss: rounds}, left=delta, order=order, guess=guess)
         assert atoms_delta(losses, exact(found)) <= exact(delta)
         assert found >= 12 or atoms_delta(losses, exact(found * (1 - 1e-5))) > exact(delta)

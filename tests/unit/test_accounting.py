@@ -1,6 +1,10 @@
 """The accountant: one by one equals all at once, mixtures, refusals, speed."""
 
+import copy
 import math
+import pickle
+import sys
+import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -109,6 +113,74 @@ def test_E26_entries_in_different_forms_have_one_total() -> None:
     accountant.charge(GaussianLoss(sigma=10), times=3)
     assert 0 < accountant.total(delta="1e-5").epsilon < 3
     assert isinstance(accountant.total(delta="1e-9"), NoGuarantee)
+
+
+def test_charges_from_many_threads_are_all_counted() -> None:
+    accountant, interval = PrivacyAccountant(), sys.getswitchinterval()
+    accountant.charge(PureDP("0.001"))
+    torn: list[Fraction] = []
+
+    def charge() -> None:
+        for _ in range(400):
+            accountant.charge(PureDP("0.001"))
+
+    def read() -> None:
+        for _ in range(20):
+            low = sum(accountant.losses.values())
+            basic, moments = (Fraction(accountant.table(delta=0).bounds[i].total.epsilon) for i in (0, -2))
+            high = sum(accountant.losses.values())
+            torn.extend(found for found in (basic, moments) if not low <= found * 1000 <= high)
+
+    threads = [threading.Thread(target=charge) for _ in range(8)] + [threading.Thread(target=read)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    at_once = PrivacyAccountant()
+    at_once.charge(PureDP("0.001"), times=3201)
+    assert torn == []
+    assert accountant.losses == at_once.losses
+    assert accountant.bound(delta="1e-6") == at_once.bound(delta="1e-6")
+    assert accountant.total(delta=0).epsilon == Fraction("3.201")
+
+
+class Interrupted:
+    """A loss that is interrupted while its moments are computed."""
+
+    neighbouring, unit, guarantee = Neighbouring.REPLACE_ONE, "record", PureDP(1)
+
+    def moments(self, orders: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def on_grid(self, step: float) -> Any:
+        return LaplaceLoss(1).on_grid(step)
+
+
+def test_a_charge_that_is_interrupted_leaves_no_trace() -> None:
+    accountant = PrivacyAccountant()
+    with pytest.raises(KeyboardInterrupt):
+        accountant.charge(Interrupted())
+    with pytest.raises(InvalidParameter, match="nothing has been charged"):
+        accountant.bound(delta="1e-6")
+    accountant.charge(LaplaceLoss(1, ADD))  # no relation was left behind either
+    before = accountant.losses, accountant.table(delta="1e-6")
+    with pytest.raises(KeyboardInterrupt):
+        accountant.charge(Interrupted())
+    assert (accountant.losses, accountant.table(delta="1e-6")) == before
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])  # noqa: S301
+def test_a_copy_counts_for_itself(twin: Callable[[Any], Any]) -> None:
+    accountant = PrivacyAccountant()
+    accountant.charge(LaplaceLoss(1))
+    other = twin(accountant)
+    other.charge(LaplaceLoss(1))
+    assert accountant.losses == {LaplaceLoss(1): 1}
+    assert other.losses == {LaplaceLoss(1): 2}
 
 
 def test_a_gaussian_without_slack_has_no_total() -> None:

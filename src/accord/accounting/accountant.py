@@ -1,8 +1,10 @@
 """Count releases one at a time or all at once, and ask for their total at any time."""
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, final
@@ -37,6 +39,69 @@ _UNIT = 2.0**60  # moments are added in whole numbers, so that neither order nor
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """What has been counted at one moment. Never changed: a charge makes a new one, so readers see all of it or none.
+
+    Parameters
+    ----------
+    losses, deltas
+        Losses, and deltas of their guarantees, and how often each was counted.
+    moments
+        Sums of the log moments, in units of 1 / `_UNIT`.
+    epsilons
+        Sum of the epsilons; None once a loss without one was counted.
+    relation
+        None as long as nothing was counted.
+
+    """
+
+    losses: dict[PrivacyLoss, int] = field(default_factory=dict)
+    deltas: dict[Fraction, int] = field(default_factory=dict)
+    moments: tuple[int, ...] = (0,) * ORDERS.size
+    epsilons: Fraction | None = Fraction(0)
+    relation: Relation | None = None
+
+    def after(self, loss: PrivacyLoss, *, times: int, grown: list[int]) -> "_Counted":
+        """Return this with one loss more, so many times; ``grown`` are its log moments."""
+        relation = Relation(loss.neighbouring, loss.unit)
+        if self.relation is not None:
+            common_relation([relation.guarantee(Fraction(0), Fraction(0)), self.nothing()])
+        losses, deltas, guarantee = dict(self.losses), self.deltas, loss.guarantee
+        losses[loss] = losses.get(loss, 0) + times
+        if guarantee is not None:
+            deltas = {**deltas, guarantee.delta: deltas.get(guarantee.delta, 0) + times}
+        epsilons = None
+        if self.epsilons is not None and guarantee is not None:
+            epsilons = self.epsilons + times * guarantee.epsilon
+        return _Counted(
+            losses=losses,
+            deltas=deltas,
+            moments=tuple(total + times * one for total, one in zip(self.moments, grown, strict=True)),
+            epsilons=epsilons,
+            relation=relation,
+        )
+
+    def nothing(self) -> PureDP | ApproxDP:
+        if self.relation is None:
+            raise InvalidParameter("nothing has been charged: there is no relation yet to state a total for.")
+        return self.relation.guarantee(Fraction(0), Fraction(0))
+
+    def left(self, delta: Number) -> tuple[Relation, Fraction, float | str]:
+        """Return the relation, delta, and what is left of it for the pure parts, or why nothing is."""
+        nothing = self.nothing()
+        allowed = slack(delta)
+        relation = Relation(nothing.neighbouring, nothing.unit)
+        left = left_over(self.deltas, allowed=allowed)
+        if isinstance(left, str):
+            return relation, allowed, left
+        return relation, allowed, float(Context(prec=16, rounding=ROUND_FLOOR).plus(left)) * (1 - 2.0**-50)
+
+    def by_moments(self, left: float) -> tuple[float, float]:
+        return epsilon_of_moments(np.array(self.moments, dtype=np.float64) / _UNIT, math.log(left))
+
+
+@final
 class PrivacyAccountant:
     """The total privacy loss of releases that are counted as they come.
 
@@ -46,6 +111,7 @@ class PrivacyAccountant:
       depend on all earlier outputs, have every total that `bound`, `total` and `table` return. All are upper bounds:
       roundings are directed, or bounded and added.
     - n charges of one loss are one charge with ``times=n``; order does not matter.
+    - A charge is counted whole or, if it raises, not at all, from any number of threads; a total is one of one moment.
     - Not promised: a total for losses chosen on the way by what came out: that is a `PrivacyFilter`.
 
     Source
@@ -64,14 +130,11 @@ class PrivacyAccountant:
 
     """
 
-    __slots__ = ("_deltas", "_losses", "_moments", "_relation", "_sum")
+    __slots__ = ("_counted", "_lock")
 
     def __init__(self) -> None:
-        self._losses: Counter[PrivacyLoss] = Counter()
-        self._deltas: Counter[Fraction] = Counter()
-        self._moments = [0] * ORDERS.size
-        self._sum: Fraction | None = Fraction(0)
-        self._relation: Relation | None = None
+        self._counted = _Counted()
+        self._lock = threading.Lock()
 
     def charge(self, what: Any, *, times: int = 1) -> None:  # noqa: ANN401
         """Count releases.
@@ -91,55 +154,21 @@ class PrivacyAccountant:
         """
         loss = _read(what)
         times = _check.integer("times", times, least=1)
-        relation = Relation(loss.neighbouring, loss.unit)
-        if self._relation is not None:
-            common_relation([relation.guarantee(Fraction(0), Fraction(0)), self._nothing()])
-        self._relation = relation
-        self._losses[loss] += times
-        guarantee = loss.guarantee
-        if guarantee is not None:
-            self._deltas[guarantee.delta] += times
-        self._sum = None if self._sum is None or guarantee is None else self._sum + times * guarantee.epsilon
-        grown = np.ceil(loss.moments(ORDERS) * _UNIT).tolist()
-        self._moments = [total + times * int(one) for total, one in zip(self._moments, grown, strict=True)]
-
-    def _nothing(self) -> PureDP | ApproxDP:
-        if self._relation is None:
-            raise InvalidParameter("nothing has been charged: there is no relation yet to state a total for.")
-        return self._relation.guarantee(Fraction(0), Fraction(0))
+        grown = [int(one) for one in np.ceil(loss.moments(ORDERS) * _UNIT)]
+        with self._lock:
+            self._counted = self._counted.after(loss, times=times, grown=grown)
 
     @property
     def losses(self) -> dict[PrivacyLoss, int]:
         """What has been counted, and how often."""
-        return dict(self._losses)
+        return dict(self._counted.losses)
 
     def bound(self, *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
         """Return a total at once: the smaller of the sum and the bound from exponential moments.
 
         Some percent above `total`, in a time that does not grow with the number of charges.
         """
-        relation, allowed, left = self._left(delta)
-        if isinstance(left, str):
-            return relation.none(delta=allowed, reason=left)
-        bounds = [] if self._sum is None else [self._sum]
-        if left > 0:
-            found = self._by_moments(left)[0]
-            bounds.append(rounded_up(Fraction(found)))
-        if not bounds:
-            return relation.none(delta=allowed, reason="without slack a Gaussian has no finite epsilon")
-        return relation.guarantee(min(bounds), allowed)
-
-    def _left(self, delta: Number) -> tuple[Relation, Fraction, float | str]:
-        nothing = self._nothing()
-        allowed = slack(delta)
-        relation = Relation(nothing.neighbouring, nothing.unit)
-        left = left_over(dict(self._deltas), allowed=allowed)
-        if isinstance(left, str):
-            return relation, allowed, left
-        return relation, allowed, float(Context(prec=16, rounding=ROUND_FLOOR).plus(left)) * (1 - 2.0**-50)
-
-    def _by_moments(self, left: float) -> tuple[float, float]:
-        return epsilon_of_moments(np.array(self._moments, dtype=np.float64) / _UNIT, math.log(left))
+        return _bound(self._counted, delta=delta)
 
     def total(self, *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
         """Return the least total of all bounds that are valid."""
@@ -147,33 +176,56 @@ class PrivacyAccountant:
 
     def table(self, *, delta: Number) -> CompositionTable:
         """Return every rule side by side: those for guarantees alone, moments, and the law of the privacy loss."""
-        relation, allowed, left = self._left(delta)
+        counted = self._counted
+        relation, allowed, left = counted.left(delta)
         bounds: list[Bound] = []
-        guarantees = [(loss.guarantee, count) for loss, count in self._losses.items()]
+        guarantees = [(loss.guarantee, count) for loss, count in counted.losses.items()]
         stated = [guarantee for guarantee, count in guarantees for _ in range(count) if guarantee is not None]
-        if len(stated) == self._losses.total():
+        if len(stated) == sum(counted.losses.values()):
             bounds.extend(composition_table(stated, delta=allowed).bounds)
-        bounds.append(Bound(rule="moments", source="C4", total=self.bound(delta=allowed)))
-        bounds.append(Bound(rule="privacy loss", source="C4", total=self._by_law(relation, allowed, left)))
+        bounds.append(Bound(rule="moments", source="C4", total=_bound(counted, delta=allowed)))
+        bounds.append(Bound(rule="privacy loss", source="C4", total=_by_law(counted, relation, allowed, left)))
         return CompositionTable(bounds=tuple(bounds))
 
-    def _by_law(self, relation: Relation, allowed: Fraction, left: float | str) -> PureDP | ApproxDP | NoGuarantee:
-        if isinstance(left, str):
-            return relation.none(delta=allowed, reason=left)
-        if left < _SMALLEST_LEFT:
-            return relation.none(delta=allowed, reason="the delta that is left is too small for floats")
-        gaussians = [loss for loss in self._losses if isinstance(loss, GaussianLoss)]
-        if len(gaussians) == len(self._losses):
-            squared = sum((loss.squared * self._losses[loss] for loss in gaussians), start=Fraction(0))
-            try:
-                return gaussian_total(gaussians, squared=squared, delta=allowed)
-            except InvalidParameter as refusal:
-                return relation.none(delta=allowed, reason=str(refusal).rstrip("."))
-        guess, order = self._by_moments(left)
-        found = numerical_epsilon(self._losses, left=left, order=order, guess=guess)
-        if not math.isfinite(found):
-            return relation.none(delta=allowed, reason="the law of the loss is too wide for the grid")
-        return relation.guarantee(rounded_up(Fraction(found)), allowed)
+    def __getstate__(self) -> _Counted:
+        return self._counted
+
+    def __setstate__(self, counted: _Counted) -> None:
+        self._counted = counted
+        self._lock = threading.Lock()
+
+
+def _bound(counted: _Counted, *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
+    relation, allowed, left = counted.left(delta)
+    if isinstance(left, str):
+        return relation.none(delta=allowed, reason=left)
+    bounds = [] if counted.epsilons is None else [counted.epsilons]
+    if left > 0:
+        bounds.append(rounded_up(Fraction(counted.by_moments(left)[0])))
+    if not bounds:
+        return relation.none(delta=allowed, reason="without slack a Gaussian has no finite epsilon")
+    return relation.guarantee(min(bounds), allowed)
+
+
+def _by_law(
+    counted: _Counted, relation: Relation, allowed: Fraction, left: float | str
+) -> PureDP | ApproxDP | NoGuarantee:
+    if isinstance(left, str):
+        return relation.none(delta=allowed, reason=left)
+    if left < _SMALLEST_LEFT:
+        return relation.none(delta=allowed, reason="the delta that is left is too small for floats")
+    gaussians = [loss for loss in counted.losses if isinstance(loss, GaussianLoss)]
+    if len(gaussians) == len(counted.losses):
+        squared = sum((loss.squared * counted.losses[loss] for loss in gaussians), start=Fraction(0))
+        try:
+            return gaussian_total(gaussians, squared=squared, delta=allowed)
+        except InvalidParameter as refusal:
+            return relation.none(delta=allowed, reason=str(refusal).rstrip("."))
+    guess, order = counted.by_moments(left)
+    found = numerical_epsilon(counted.losses, left=left, order=order, guess=guess)
+    if not math.isfinite(found):
+        return relation.none(delta=allowed, reason="the law of the loss is too wide for the grid")
+    return relation.guarantee(rounded_up(Fraction(found)), allowed)
 
 
 def _read(what: Any) -> PrivacyLoss:  # noqa: ANN401
