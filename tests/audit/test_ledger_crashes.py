@@ -132,6 +132,18 @@ def test_a_release_before_its_charge_would_be_caught(tmp_path: Path, releases: R
     assert uncharged(path, releases) != set()
 
 
+def test_the_file_alone_keeps_what_was_released_before_a_kill(tmp_path: Path, releases: Releases) -> None:
+    path = tmp_path / "x"
+    Ledger.create(path, epsilon=10_000, delta=0).close()
+    child = worker(path, releases, proper)
+    while len(releases.read()) < 20:
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    path.rename(tmp_path / "moved")  # without its log
+    assert uncharged(tmp_path / "moved", releases) == set()
+
+
 class Witness:
     """A learner that leaves a line when its first fit begins."""
 
@@ -152,13 +164,13 @@ def test_no_fit_of_a_private_sampler_without_its_charge(tmp_path: Path, releases
     Ledger.create(path, epsilon=10_000, delta="0.1").close()
     data = np.random.default_rng(1).normal(size=(1000, 1))
 
-    def release(ledger: Ledger, releases: Releases, cycle: int) -> None:
-        ledger.who = f"{os.getpid()}"
+    def release(_: Ledger, releases: Releases, cycle: int) -> None:
         learner = Witness(releases, cycle)
         sampler = PrivateSampler(
             learner, epsilon=1, delta="1e-6", blocks=50, records=12, draws=1, coupling=NormalLattice(dimension=1)
         )
-        sampler.release(data, ledger=ledger)
+        with Ledger(path, who=f"{os.getpid()}") as own:
+            sampler.release(data, ledger=own)
 
     storm(path, releases, kills=kills, work=release, processes=2)
     begun = Counter(line.split("/")[0] for line in releases.read())

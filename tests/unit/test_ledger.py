@@ -208,6 +208,30 @@ def test_every_commit_is_written_through(path: Path) -> None:
         assert {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas} == pragmas
 
 
+def test_the_file_alone_holds_every_charge_whatever_becomes_of_its_log(path: Path, tmp_path: Path) -> None:
+    with Ledger.create(path, epsilon=10, delta=0) as ledger, Ledger(path) as other:
+        for count in range(1, 4):
+            (ledger, other)[count % 2].charge(PureDP(1), what="a")
+            alone = tmp_path / f"alone{count}"
+            shutil.copy(path, alone)
+            assert verify_ledger(alone, head=ledger.statement().head).holds
+
+
+def test_a_reader_holds_the_fold_up_only_until_the_next_commit(path: Path, tmp_path: Path) -> None:
+    with Ledger.create(path, epsilon=10, delta=0) as ledger:
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entries").fetchone()
+        ledger.charge(PureDP(1), what="a")
+        ledger.charge(PureDP(1), what="b")
+        assert ledger.spent == ApproxDP(2, 0)
+        reader.execute("COMMIT")
+        reader.close()
+        ledger.charge(PureDP(1), what="c")
+        shutil.copy(path, tmp_path / "alone")
+        assert verify_ledger(tmp_path / "alone", head=ledger.statement().head).holds
+
+
 # --- terms ------------------------------------------------------------------------------------------------------------
 
 

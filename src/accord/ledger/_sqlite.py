@@ -21,14 +21,15 @@ _NAMES: Final = ", ".join(COLUMNS)
 _INSERT: Final = f"INSERT INTO entries ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 - constants
 _ROWS: Final = f"SELECT {_NAMES} FROM entries WHERE sequence >= ? ORDER BY sequence"  # noqa: S608 - constants
 _COMPANIONS: Final = ("wal", "shm", "journal")
-# On every commit the log is written through to the disk. The log is folded into the file every 200 pages, so that it
-# stays small and is written over in place.
+# On every commit the log is written through to the disk, and then folded into the file: whoever copies or moves the
+# file alone after a crash takes the charges with it. A fold that fails, or that another connection holds up, is left
+# to the next commit.
 _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA synchronous = FULL",
     "PRAGMA fullfsync = ON",
     "PRAGMA checkpoint_fullfsync = ON",
-    "PRAGMA wal_autocheckpoint = 200",
+    "PRAGMA wal_autocheckpoint = 1",
 )
 
 
