@@ -2,7 +2,10 @@
 
 import copy
 import math
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from functools import cache
@@ -101,6 +104,41 @@ def test_a_filter_is_not_copied() -> None:
         with pytest.raises(TypeError, match="second budget"):
             attempt(budget)
     assert repr(budget).startswith("PrivacyFilter(cap=ApproxDP(")
+
+
+def test_a_filter_refuses_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = PrivacyFilter(PureDP(1))
+    own = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: own + 1)
+    for ask in (budget.admit, budget.check):
+        with pytest.raises(InvalidParameter, match="made in another process: here it would be a second budget"):
+            ask(PureDP(1))
+    monkeypatch.undo()
+    budget.admit(PureDP(1))
+    assert budget.spent == PureDP(1)
+
+
+FORKED = """
+import os
+from accord.errors import BudgetExceeded, InvalidParameter
+from accord.privacy import PrivacyFilter, PureDP
+budget = PrivacyFilter(PureDP(1))
+child = os.fork()
+try:
+    budget.admit(PureDP(1))
+    code = 0
+except InvalidParameter:
+    code = 3
+if child == 0:
+    os._exit(code)
+print(code, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_parent_and_forked_child_have_one_cap_together() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["0", "3"]
 
 
 def test_threads_together_never_overspend() -> None:

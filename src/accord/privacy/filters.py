@@ -1,5 +1,6 @@
 """A budget for rounds whose parameters are chosen on the way."""
 
+import os
 import threading
 from typing import NoReturn, final
 
@@ -32,7 +33,8 @@ class PrivacyFilter:
       time, for any reason, and state `spent`.
     - A refused request changes nothing, and the filter goes on.
     - Not promised: that rounds fixed in advance could not be had for less, see `best_composition`. Anything about
-      releases that bypass the filter. A copy in another process would be a second budget: filters do not pickle.
+      releases that bypass the filter. A copy in another process would be a second budget: filters do not pickle, and
+      refuse to work in a forked process.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ class PrivacyFilter:
 
     """
 
-    __slots__ = ("_lock", "_state")
+    __slots__ = ("_lock", "_process", "_state")
 
     def __init__(self, cap: PureDP | ApproxDP, *, slack: Number | None = None) -> None:
         if not isinstance(cap, PureDP | ApproxDP):
@@ -78,6 +80,7 @@ class PrivacyFilter:
             state = Spending(cap=cap, undecided=False) if reserve == 0 else state.starting_clock(reserve)
         self._state = state
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def cap(self) -> PureDP | ApproxDP:
@@ -102,18 +105,29 @@ class PrivacyFilter:
         BudgetExceeded
             If it does not fit. Nothing has been spent and the filter stays usable.
         InvalidParameter
-            If it is no guarantee, or for another relation or unit than the cap.
+            If it is no guarantee, or for another relation or unit than the cap, or if the filter was made in another
+            process.
 
         """
+        self._same_process()
         with self._lock:
             self._state = self._after(_finite(guarantee, self._state))
 
     def check(self, guarantee: PureDP | ApproxDP | NoGuarantee) -> PureDP | ApproxDP:
         """Raise what `admit` would raise now, or return the guarantee; spend nothing."""
+        self._same_process()
         with self._lock:
             finite = _finite(guarantee, self._state)
             self._after(finite)
             return finite
+
+    def _same_process(self) -> None:
+        # Before the lock is taken: a lock that was held during the fork is never released in the child.
+        if os.getpid() != self._process:
+            raise InvalidParameter(
+                "this filter was made in another process: here it would be a second budget. Make one here with a cap "
+                "of its own, or let both charge one ledger."
+            )
 
     def _after(self, guarantee: PureDP | ApproxDP) -> Spending:
         state = self._state
