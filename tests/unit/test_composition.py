@@ -107,6 +107,14 @@ def test_E30_mixtures_are_refused_with_the_reason(compose: Callable[[Any], Any])
         compose([NoGuarantee(delta=Fraction(0), reason="nothing")])
 
 
+def test_what_one_relation_says_of_the_other_is_told_correctly() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        basic_composition([PureDP(1), PureDP(1, ADD)])
+    told = "(epsilon, delta) under 'add or remove one' gives (2 epsilon, (1 + e^epsilon) delta) under 'replace one'"
+    assert told in str(caught.value)
+    assert "the other way nothing follows" in str(caught.value)
+
+
 def test_relation_and_unit_are_kept() -> None:
     each = ApproxDP("0.1", "1e-9", ADD, "person")
     totals = [
@@ -195,6 +203,21 @@ def test_C1_E31_anything_but_disjoint_fixed_blocks_is_refused() -> None:
             parallel_composition(two, blocks=[[entry], [7]])  # type: ignore[list-item]
     with pytest.raises(InvalidParameter, match="removing one record moves all later ones"):
         parallel_composition([PureDP(1, ADD)] * 2, blocks=[[0], [1]])
+
+
+def test_C1_blocks_that_are_empty_at_a_second_reading_are_refused() -> None:
+    two: list[PureDP | ApproxDP] = [PureDP(1), PureDP(1)]
+    once = iter(range(5))
+    for block in (once, (i for i in range(5)), map(int, "01"), 3, None, {0: 1}, "01", np.array(3)):
+        with pytest.raises(InvalidParameter, match="blocks must hold collections of positions"):
+            parallel_composition(two, blocks=[block, block])  # type: ignore[list-item]
+    assert list(once) == [0, 1, 2, 3, 4]  # refused before it was read
+    blocks: Any
+    for blocks in ({0: [0], 1: [1]}, ([i] for i in range(2)), iter([[0], [1]]), {(0,), (1,)}, "01", 7, np.array(7)):
+        with pytest.raises(InvalidParameter, match="blocks must be a list or tuple"):
+            parallel_composition(two, blocks=blocks)
+    blocks = np.arange(6).reshape(2, 3)
+    assert parallel_composition(two, blocks=blocks) == PureDP(1)
 
 
 # --- how fast ---------------------------------------------------------------------------------------------------------

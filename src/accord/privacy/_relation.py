@@ -54,8 +54,9 @@ def common_relation(guarantees: Collection[PureDP | ApproxDP]) -> Relation:
     if len(relations) > 1:
         raise InvalidParameter(
             "guarantees mix the relations 'replace one' and 'add or remove one': replacing a record is removing one "
-            "and adding one, so their epsilons measure different things. State all under one relation first "
-            "(epsilon under 'add or remove one' is at most 2 epsilon under 'replace one')."
+            "and adding one, so their epsilons measure different things. State all under one relation first: "
+            "(epsilon, delta) under 'add or remove one' gives (2 epsilon, (1 + e^epsilon) delta) under 'replace one'; "
+            "the other way nothing follows."
         )
     units = {guarantee.unit for guarantee in guarantees}
     if len(units) > 1:

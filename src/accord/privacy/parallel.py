@@ -1,7 +1,8 @@
 """Mechanisms on disjoint parts of the data."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from accord.errors import InvalidParameter
@@ -39,8 +40,9 @@ def parallel_composition(
     guarantees
         At least one, all under one relation and for one unit.
     blocks
-        For each guarantee the positions that its mechanism reads, whole numbers of at least 0. Only under "replace
-        one": under "add or remove one" a removed record moves all later ones to other positions.
+        For each guarantee the positions that its mechanism reads, whole numbers of at least 0, in a collection that can
+        be read again. Only under "replace one": under "add or remove one" a removed record moves all later ones to
+        other positions.
     claimed_disjoint
         Claims, without ``blocks``, that each unit is read by one mechanism only, by a rule that looks at nothing else:
         at its position ("replace one") or at its own values ("add or remove one").
@@ -49,7 +51,8 @@ def parallel_composition(
     ------
     InvalidParameter
         If there is neither or both, if two blocks share a position, if their number differs from that of the
-        guarantees, if an entry is a truth value (a mask is made from data) or no position; relations or units mixed.
+        guarantees, if an entry is a truth value (a mask is made from data) or no position, if ``blocks`` or a block is
+        an iterator or a mapping; relations or units mixed.
 
     Source
     ------
@@ -77,11 +80,21 @@ def parallel_composition(
     return relation.guarantee(epsilon, max(guarantee.delta for guarantee in found))
 
 
-def _disjoint(blocks: Sequence[Iterable[int]], *, expected: int) -> None:
+def _disjoint(blocks: Any, *, expected: int) -> None:  # noqa: ANN401
+    if not _rereadable(blocks):
+        raise InvalidParameter(
+            "blocks must be a list or tuple with one collection of positions for each guarantee, in their order: no "
+            "iterator, mapping, set or text."
+        )
     if len(blocks) != expected:
         raise InvalidParameter(f"blocks must have one entry for each of the {expected} guarantees.")
     seen: set[int] = set()
     for block in blocks:
+        if not (_rereadable(block) or isinstance(block, AbstractSet)):
+            raise InvalidParameter(
+                "blocks must hold collections of positions, such as range(0, 25): an iterator is empty when it is read "
+                "again, so nothing can be checked of it. Write list(block)."
+            )
         positions = {_position(entry) for entry in block}
         if not seen.isdisjoint(positions):
             raise InvalidParameter(
@@ -89,6 +102,17 @@ def _disjoint(blocks: Sequence[Iterable[int]], *, expected: int) -> None:
                 "guarantees add up; use basic_composition."
             )
         seen |= positions
+
+
+def _rereadable(found: Any) -> bool:  # noqa: ANN401
+    """Say whether this is a list, a range, an array, ..: ordered, and the same at every reading."""
+    if isinstance(found, Mapping | AbstractSet | str | bytes | Iterator):
+        return False
+    try:
+        len(found)  # an array without dimensions has the method, but no length
+    except TypeError:
+        return False
+    return hasattr(found, "__getitem__") and hasattr(found, "__iter__")
 
 
 def _position(entry: Any) -> int:  # noqa: ANN401
