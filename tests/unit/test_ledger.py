@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.errors import BudgetExceeded, InvalidParameter, LedgerError
-from accord.ledger import Ledger, spending, verify_ledger
+from accord.ledger import Ledger, _sqlite_file, spending, verify_ledger
 from accord.ledger._sqlite import SqliteStore
 from accord.ledger.account import Account
 from accord.ledger.entry import COLUMNS, Entry
@@ -489,6 +489,72 @@ def test_a_file_deleted_or_replaced_in_use_is_refused(path: Path, tmp_path: Path
             ledger.charge(PureDP(1), what="b")
         with pytest.raises(LedgerError):
             ledger.charge(PureDP(1), what="b")
+
+
+def test_a_hard_link_gives_no_second_budget(path: Path, tmp_path: Path) -> None:
+    with Ledger.create(path, epsilon=1, delta=0) as ledger:
+        ledger.charge(PureDP("0.5"), what="a")
+        second = tmp_path / "second"
+        second.hardlink_to(path)
+        with pytest.raises(LedgerError, match="second name"):
+            Ledger(second)
+        with pytest.raises(LedgerError, match="second name"):
+            Ledger(path)
+        assert "second name" in str(verify_ledger(second).problem)
+        with pytest.raises(LedgerError, match="second name"):  # also on a connection that is open already
+            ledger.charge(PureDP("0.5"), what="b")
+        second.unlink()
+        ledger.charge(PureDP("0.5"), what="b")
+        assert ledger.remaining == ApproxDP(0, 0)
+
+
+def test_the_draft_is_gone_before_a_new_ledger_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    opened = Ledger.__init__
+
+    def spy(self: Ledger, where: Path, **options: Any) -> None:
+        seen.append(where.stat().st_nlink)
+        opened(self, where, **options)
+
+    monkeypatch.setattr(Ledger, "__init__", spy)
+    Ledger.create(path, epsilon=1, delta=0).close()
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("name", ["x", "two words", "tab\tback\\slash#", "return\r"])
+def test_a_file_listed_as_a_mount_point_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    listed = tmp_path / "mountinfo"
+    listed.write_bytes(b"")
+    monkeypatch.setattr(_sqlite_file, "_MOUNTS", listed)
+    Ledger.create(tmp_path / name, epsilon=1, delta=0).close()
+    escaped = os.fsencode(tmp_path.resolve() / name)
+    for letter in (b"\\", b" ", b"\t", b"#"):
+        escaped = escaped.replace(letter, b"\\%03o" % ord(letter))
+    rest = b"/data rw,relatime shared:1 - ext4 /dev/vda rw\n"
+    listed.write_bytes(b"22 1 254:0 / %s %s23 1 254:0 / / %s" % (os.fsencode(tmp_path), rest, rest))
+    Ledger(tmp_path / name).close()  # the folder may be mounted
+    listed.write_bytes(b"23 1 254:0 / / %s22 1 254:0 /y %s %s" % (rest, escaped, rest))
+    (tmp_path / "link").symlink_to(tmp_path / name)
+    for where in (tmp_path / name, tmp_path / "link"):
+        with pytest.raises(LedgerError, match="mount its folder"):
+            Ledger(where)
+    listed.unlink()
+    Ledger(tmp_path / name).close()
+
+
+@pytest.mark.skipif(os.getuid() != 0 or shutil.which("mount") is None, reason="needs the right to mount")
+def test_a_ledger_mounted_as_a_single_file_is_refused(path: Path, tmp_path: Path) -> None:
+    with Ledger.create(path, epsilon=1, delta=0) as ledger:
+        ledger.charge(PureDP(1), what="a")
+        second = tmp_path / "second name"
+        second.touch()
+        if subprocess.run(["mount", "--bind", path, second], check=False, capture_output=True).returncode:
+            pytest.skip("mounting is not allowed here")
+        try:
+            with pytest.raises(LedgerError, match="mount its folder"):
+                Ledger(second)
+        finally:
+            subprocess.run(["umount", "-l", second], check=True)
 
 
 def test_two_ledgers_of_one_file_see_each_other(path: Path) -> None:

@@ -12,6 +12,18 @@ from typing import Final, final
 from accord.errors import LedgerError
 from accord.ledger._forks import close_at_fork
 from accord.ledger._sqlite_errors import translated
+from accord.ledger._sqlite_file import (
+    COMPANIONS,
+    beside,
+    identity,
+    named,
+    refuse_impossible,
+    refuse_leftovers,
+    refuse_mounted,
+    refuse_second_name,
+    still,
+    write_through,
+)
 from accord.ledger._sqlite_schema import APPLICATION, SCRIPT, STRUCTURE
 from accord.ledger.entry import COLUMNS, FORMAT, Cell, Entry
 
@@ -20,7 +32,6 @@ __all__ = ["SqliteStore", "create_file"]
 _NAMES: Final = ", ".join(COLUMNS)
 _INSERT: Final = f"INSERT INTO entries ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 - constants
 _ROWS: Final = f"SELECT {_NAMES} FROM entries WHERE sequence >= ? ORDER BY sequence"  # noqa: S608 - constants
-_COMPANIONS: Final = ("wal", "shm", "journal")
 # On every commit the log is written through to the disk, and then folded into the file: whoever copies or moves the
 # file alone after a crash takes the charges with it. A fold that fails, or that another connection holds up, is left
 # to the next commit.
@@ -41,7 +52,8 @@ class SqliteStore:
     -----------------
     - A write transaction excludes every other writer, in this process or another (``BEGIN IMMEDIATE``), and is on the
       disk when it ends (WAL with ``synchronous = FULL``); readers do not wait for writers nor writers for readers.
-    - A file that was deleted, replaced or restructured under a running process is refused, not written.
+    - A file that was deleted, replaced or restructured under a running process, or got a second name, is refused, not
+      written.
     - Not promised: anything on a network file system, where the locks of SQLite do not work.
 
     """
@@ -67,7 +79,7 @@ class SqliteStore:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
         """See `Store`."""
-        with self.lock, translated(_named(self.path)):
+        with self.lock, translated(named(self.path)):
             connection = self._connected()
             try:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -110,10 +122,12 @@ class SqliteStore:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            _refuse_impossible(self.path)
+            refuse_impossible(self.path)
+            refuse_second_name(self.path)
+            refuse_mounted(self.path)
             self._connection = _connect(self.path, timeout=self.timeout)
             try:
-                self._identity = self._identity or _identity(self.path)
+                self._identity = self._identity or identity(self.path)
                 _refuse_foreign(self._connection, self.path)
             except BaseException:
                 self.close()
@@ -121,9 +135,10 @@ class SqliteStore:
         return self._connection
 
     def _refuse_replaced(self) -> None:
-        if _identity(self.path) != self._identity:
+        if identity(self.path) != self._identity:
             self.close()
-            raise LedgerError(f"the ledger {_named(self.path)} was deleted or replaced while it was in use.")
+            raise LedgerError(f"the ledger {named(self.path)} was deleted or replaced while it was in use.")
+        refuse_second_name(self.path)
 
 
 def create_file(path: Path, *, first: Entry) -> None:
@@ -137,29 +152,24 @@ def create_file(path: Path, *, first: Entry) -> None:
     """
     path = path.absolute()
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    name = _named(path)
+    name = named(path)
     try:
         with translated(name):
-            _refuse_leftovers(path)
+            refuse_leftovers(path)
             _fill(draft, first=first)
-        _write_through(draft)
+        write_through(draft)
         os.link(draft, path)  # unlike a rename, it never replaces a file
-        _write_through(path.parent)
+        draft.unlink()  # a ledger with two names is refused
+        write_through(path.parent)
     except FileExistsError:
         raise LedgerError(f"there is a file at {name} already: a ledger is created once.") from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise LedgerError(f"the ledger {name} cannot be created ({reason}).") from error
     finally:
-        for leftover in (draft, *(_beside(draft, kind) for kind in _COMPANIONS)):
+        for leftover in (draft, *(beside(draft, kind) for kind in COMPANIONS)):
             with suppress(OSError):
                 leftover.unlink(missing_ok=True)
-
-
-def _refuse_leftovers(path: Path) -> None:
-    for companion in (_beside(path, kind) for kind in _COMPANIONS):
-        if companion.exists():  # SQLite would take another ledger's log for this one's
-            raise LedgerError(f"a part of another ledger, {_named(companion)}, is left there: move it away first.")
 
 
 def _fill(draft: Path, *, first: Entry) -> None:
@@ -175,18 +185,8 @@ def _fill(draft: Path, *, first: Entry) -> None:
         connection.close()
 
 
-def _write_through(path: Path) -> None:
-    if os.name == "nt":  # no folder can be opened there
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _connect(path: Path, *, timeout: float) -> sqlite3.Connection:
-    mode = "mode=ro&immutable=1" if _still(path) else "mode=rw"
+    mode = "mode=ro&immutable=1" if still(path) else "mode=rw"
     connection = sqlite3.connect(
         f"{path.as_uri()}?{mode}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
@@ -199,20 +199,8 @@ def _connect(path: Path, *, timeout: float) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_impossible(path: Path) -> None:
-    name = _named(path)
-    if path.is_dir():
-        raise LedgerError(f"{name} is a folder, not a ledger.")
-    if not path.exists():
-        raise LedgerError(
-            f"there is no ledger at {name}: create one first, with `accord ledger create FILE --epsilon E --delta D`."
-        )
-    if path.stat().st_size == 0:
-        raise LedgerError(f"{name} is empty, so it is no ledger: delete it and create one.")
-
-
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
-    name = _named(path)
+    name = named(path)
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
         raise LedgerError(f"{name} is not a ledger of accord.")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -220,31 +208,5 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(f"the ledger {name} has format {version}; this version of accord knows format {FORMAT}.")
     if frozenset(connection.execute("SELECT name, sql FROM sqlite_master").fetchall()) != STRUCTURE:
         raise LedgerError(f"the ledger {name} was tampered with: its tables or triggers are not those of accord.")
-    if not _still(path) and connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+    if not still(path) and connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         raise LedgerError(f"the ledger {name} was switched out of write-ahead logging, which accord relies on.")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _still(path: Path) -> bool:
-    """Return whether nobody can write here: the file, without a log, in a read-only folder, is read as it stands."""
-    return not _writable(path) and not _writable(path.parent) and not _beside(path, "wal").exists()
-
-
-def _writable(path: Path) -> bool:
-    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _beside(path: Path, kind: str) -> Path:
-    """Return the path of one of the files that SQLite keeps beside a file that is open."""
-    return Path(f"{path.resolve()}-{kind}")
-
-
-def _named(path: Path) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in path.name)
