@@ -935,6 +935,35 @@ def test_a_failing_step_stays_charged_and_its_own_error_comes_out(path: Path) ->
     assert b"CANARY" not in path.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 5000, "bell \a", ""])
+def test_an_error_of_any_name_comes_out_as_it_is_and_is_noted(path: Path, name: str) -> None:
+    strange = type(name, (Exception,), {})
+    with Ledger.create(path, epsilon=5, delta=0) as ledger:
+        with pytest.raises(strange), spending(ledger, PureDP(1), what="a"):
+            raise strange
+        assert ledger.statement().unconfirmed == 0
+        assert str(ledger.entries()[-1].why).startswith(f"failed: {name[:3]}")
+        assert ledger.verify().holds
+
+
+def test_a_step_that_settles_its_own_charge_loses_neither_value_nor_error(path: Path) -> None:
+    with Ledger.create(path, epsilon=5, delta=0) as ledger:
+        with pytest.warns(RuntimeWarning, match="abandoned already"), spending(ledger, PureDP(1), what="a"):
+            ledger.confirm(2)
+        with pytest.raises(ZeroDivisionError), spending(ledger, PureDP(1), what="a"):  # noqa: PT012
+            ledger.abandon(4)
+            raise ZeroDivisionError
+        assert [entry.kind for entry in ledger.entries()][1:] == ["charge", "confirm", "charge", "abandon"]
+
+
+def test_who_and_why_cannot_be_set_past_their_checks(path: Path) -> None:
+    with Ledger.create(path, epsilon=5, delta=0, who="ana", why="study 7") as ledger:
+        for name in ("who", "why"):
+            with pytest.raises(AttributeError):
+                setattr(ledger, name, "two\nlines")
+        assert (ledger.who, ledger.why) == ("ana", "study 7")
+
+
 def test_an_error_of_the_step_is_not_masked_by_one_of_the_ledger(path: Path) -> None:
     ledger = Ledger.create(path, epsilon=5, delta=0)
     with ledger, pytest.raises(ZeroDivisionError), spending(ledger, PureDP(1), what="a"):  # noqa: PT012

@@ -72,14 +72,14 @@ class Ledger:
 
     """
 
-    __slots__ = ("_account", "_store", "_timeout", "who", "why")
+    __slots__ = ("_account", "_store", "_timeout", "_who", "_why")
 
     def __init__(
         self, where: str | Path, *, who: str | None = None, why: str | None = None, timeout: float = 30
     ) -> None:
         if not _check.exact("timeout", timeout) >= 0:
             raise InvalidParameter("timeout must be at least 0 seconds.")
-        self.who, self.why = _words.line("who", who), _words.line("why", why)
+        self._who, self._why = _words.line("who", who), _words.line("why", why)
         self._timeout = timeout
         self._account = Account()
         self._store = open_store(where, timeout=float(timeout))
@@ -195,6 +195,16 @@ class Ledger:
         cap = _words.budget(epsilon, delta, name="cap")
         said = {"who": _words.required_line("who", who), "why": _words.required_line("why", why)}
         self._append(lambda account: account.next("cap", epsilon=cap[0], delta=cap[1], **said))
+
+    @property
+    def who(self) -> str | None:
+        """Who is written into every entry that does not name its own; checked once, so it cannot be set."""
+        return self._who
+
+    @property
+    def why(self) -> str | None:
+        """Why, likewise."""
+        return self._why
 
     @property
     def spent(self) -> ApproxDP:

@@ -4,7 +4,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from accord.errors import LedgerError
+from accord.errors import AccordError
+from accord.ledger import _words
 from accord.ledger.ledger import Ledger
 from accord.privacy import ApproxDP, PureDP
 
@@ -20,8 +21,8 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
     - The block does not begin unless the charge is durable. Whatever happens in it, the charge stays.
     - An error of the block comes out as it is, also if it cannot be noted; of it only the type is noted, because its
       text may hold data.
-    - Not promised: a confirmation. If it cannot be written the value stands, with a warning; its charge stays
-      unconfirmed and is spent all the same.
+    - Not promised: a confirmation. If it cannot be written, or the block settled its charge itself, the value stands,
+      with a warning; its charge is spent all the same.
 
     Examples
     --------
@@ -36,10 +37,10 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
     try:
         yield
     except BaseException as error:
-        with suppress(LedgerError):
-            ledger.abandon(charge, why=f"failed: {type(error).__name__}")
+        with suppress(AccordError):
+            ledger.abandon(charge, why=f"failed: {_words.cleaned(type(error).__name__)}")
         raise
     try:
         ledger.confirm(charge)
-    except LedgerError as error:
+    except AccordError as error:
         warnings.warn(f"charge {charge} is spent but could not be confirmed: {error}", RuntimeWarning, stacklevel=3)
