@@ -183,6 +183,31 @@ def test_a_copy_counts_for_itself(twin: Callable[[Any], Any]) -> None:
     assert other.losses == {LaplaceLoss(1): 2}
 
 
+def test_epsilons_above_1000_add_up() -> None:
+    accountant = PrivacyAccountant()
+    accountant.charge(PureDP(1001), times=2)
+    accountant.charge(ApproxDP(10**9, "1e-9"))
+    table = accountant.table(delta="1e-6")
+    assert table.best.total.epsilon == 10**9 + 2002
+    assert "above 1000" in table.bounds[-1].total.reason  # type: ignore[union-attr]
+    accountant = PrivacyAccountant()
+    accountant.charge(PureDP(1001), times=2)
+    accountant.charge(LaplaceLoss(1))
+    assert accountant.total(delta=0) == PureDP(2003)
+    assert accountant.total(delta="1e-6").epsilon <= 2003
+
+
+def test_a_million_rounds_are_counted_not_listed() -> None:
+    accountant = PrivacyAccountant()
+    accountant.charge(PureDP("0.001"), times=10**6)
+    accountant.charge(ApproxDP("0.001", "1e-15"), times=10**6)
+    start = time.process_time()
+    table = accountant.table(delta="1e-6")
+    assert time.process_time() - start < 1.0
+    assert table.bounds[0].total == ApproxDP(2000, "1e-9")
+    assert table.best.total.epsilon < 10
+
+
 def test_a_gaussian_without_slack_has_no_total() -> None:
     accountant = PrivacyAccountant()
     accountant.charge(GaussianLoss(sigma=10))
@@ -263,7 +288,8 @@ def test_a_laplace_loss_covers_what_its_mechanism_does_on_the_grid() -> None:
         lambda: DiscreteGaussianLoss(sigma=0),
         lambda: DiscreteGaussianLoss(sigma=1, shift=101),
         lambda: DiscreteGaussianLoss(sigma=10**6),
-        lambda: GuaranteeLoss(PureDP(1001)),
+        lambda: GuaranteeLoss(PureDP(10**9 + 1)),
+        lambda: GuaranteeLoss(PureDP(1001)).on_grid(0.1),
         lambda: GuaranteeLoss(1.0),  # type: ignore[arg-type]
         lambda: CurveLoss([0, 1], ["0.1"]),
         lambda: CurveLoss([1, 0], ["0.1", "0.2"]),

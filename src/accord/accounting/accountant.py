@@ -26,10 +26,11 @@ from accord.privacy import (
     CompositionTable,
     NoGuarantee,
     PureDP,
-    composition_table,
 )
 from accord.privacy._relation import Relation, common_relation, slack
 from accord.privacy._upper import rounded_up
+from accord.privacy.best import counted_table
+from accord.privacy.composition import LARGEST_EPSILON
 from accord.privacy.optimal import left_over
 
 __all__ = ["PrivacyAccountant"]
@@ -179,10 +180,12 @@ class PrivacyAccountant:
         counted = self._counted
         relation, allowed, left = counted.left(delta)
         bounds: list[Bound] = []
-        guarantees = [(loss.guarantee, count) for loss, count in counted.losses.items()]
-        stated = [guarantee for guarantee, count in guarantees for _ in range(count) if guarantee is not None]
-        if len(stated) == sum(counted.losses.values()):
-            bounds.extend(composition_table(stated, delta=allowed).bounds)
+        stated: Counter[PureDP | ApproxDP] = Counter()
+        for loss, count in counted.losses.items():
+            if loss.guarantee is not None:
+                stated[loss.guarantee] += count
+        if stated.total() == sum(counted.losses.values()):
+            bounds.extend(counted_table(stated, allowed=allowed).bounds)
         bounds.append(Bound(rule="moments", source="C4", total=_bound(counted, delta=allowed)))
         bounds.append(Bound(rule="privacy loss", source="C4", total=_by_law(counted, relation, allowed, left)))
         return CompositionTable(bounds=tuple(bounds))
@@ -210,10 +213,9 @@ def _bound(counted: _Counted, *, delta: Number) -> PureDP | ApproxDP | NoGuarant
 def _by_law(
     counted: _Counted, relation: Relation, allowed: Fraction, left: float | str
 ) -> PureDP | ApproxDP | NoGuarantee:
-    if isinstance(left, str):
-        return relation.none(delta=allowed, reason=left)
-    if left < _SMALLEST_LEFT:
-        return relation.none(delta=allowed, reason="the delta that is left is too small for floats")
+    reason = left if isinstance(left, str) else _beyond_floats(counted, left)
+    if isinstance(left, str) or reason:
+        return relation.none(delta=allowed, reason=reason)
     gaussians = [loss for loss in counted.losses if isinstance(loss, GaussianLoss)]
     if len(gaussians) == len(counted.losses):
         squared = sum((loss.squared * counted.losses[loss] for loss in gaussians), start=Fraction(0))
@@ -226,6 +228,14 @@ def _by_law(
     if not math.isfinite(found):
         return relation.none(delta=allowed, reason="the law of the loss is too wide for the grid")
     return relation.guarantee(rounded_up(Fraction(found)), allowed)
+
+
+def _beyond_floats(counted: _Counted, left: float) -> str:
+    if left < _SMALLEST_LEFT:
+        return "the delta that is left is too small for floats"
+    if any(loss.guarantee is not None and loss.guarantee.epsilon > LARGEST_EPSILON for loss in counted.losses):
+        return "an epsilon is above 1000, beyond the grid: add up"
+    return ""
 
 
 def _read(what: Any) -> PrivacyLoss:  # noqa: ANN401

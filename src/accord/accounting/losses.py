@@ -18,6 +18,7 @@ __all__ = ["ExponentialLoss", "GuaranteeLoss", "LaplaceLoss", "PrivacyLoss", "sm
 
 Floats = NDArray[np.float64]
 _LARGEST = 1000
+_LARGEST_STATED = 10**9
 
 
 class PrivacyLoss(Protocol):
@@ -74,6 +75,8 @@ def even_shift(epsilon: float) -> float:
 class GuaranteeLoss:
     """All that follows from a guarantee: with chance delta all is given away, otherwise the loss is +-epsilon.
 
+    Above an epsilon of 1000 only sums are known, no law on a grid.
+
     Also the worst case of a `StableMode`, whose chances rise by exactly e^epsilon and delta a vote in the middle of
     their curve.
 
@@ -93,7 +96,8 @@ class GuaranteeLoss:
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, PureDP | ApproxDP):
             raise InvalidParameter("guarantee must be a PureDP or an ApproxDP.")
-        small_loss(self.guarantee.epsilon)
+        if self.guarantee.epsilon > _LARGEST_STATED:
+            raise InvalidParameter("epsilon must be at most 1e9: such a guarantee is none.")
 
     @property
     def neighbouring(self) -> Neighbouring:
@@ -115,6 +119,7 @@ class GuaranteeLoss:
 
     def on_grid(self, step: float) -> GridLaw:
         """Two atoms."""
+        small_loss(self.guarantee.epsilon)
         epsilon = above(self.guarantee.epsilon)
         masses = np.array([even_shift(-epsilon), even_shift(epsilon)])
         return share_out(np.array([-epsilon, epsilon]), masses, step=step, error=8)

@@ -9,13 +9,13 @@ from typing import Literal, final
 from accord._exact import Number
 from accord.errors import InvalidParameter
 from accord.privacy._relation import common_relation, read_guarantees, slack
-from accord.privacy.composition import advanced_composition, advanced_epsilon, basic_composition
+from accord.privacy.composition import advanced_composition, advanced_epsilon, sum_of
 from accord.privacy.guarantees import ApproxDP, PureDP
-from accord.privacy.heterogeneous import heterogeneous_composition
+from accord.privacy.heterogeneous import total_of
 from accord.privacy.no_guarantee import NoGuarantee
 from accord.privacy.optimal import MOST_ROUNDS
 
-__all__ = ["Bound", "CompositionTable", "best_composition", "composition_table"]
+__all__ = ["Bound", "CompositionTable", "best_composition", "composition_table", "counted_table"]
 
 Guarantee = PureDP | ApproxDP
 Rounds = Counter[Guarantee]
@@ -118,8 +118,13 @@ def composition_table(guarantees: Iterable[PureDP | ApproxDP], *, delta: Number)
     """
     found = read_guarantees(guarantees)
     common_relation(found)
-    allowed, rounds = slack(delta), Counter(found)
-    exact = len({guarantee.epsilon for guarantee in rounds if guarantee.epsilon}) <= 1 and len(found) <= MOST_ROUNDS
+    return counted_table(Counter(found), allowed=slack(delta))
+
+
+def counted_table(rounds: Rounds, *, allowed: Fraction) -> CompositionTable:
+    """Return the same for guarantees and their counts, in a time that does not grow with the counts of equal ones."""
+    epsilons = {guarantee.epsilon for guarantee in rounds if guarantee.epsilon}
+    exact = len(epsilons) <= 1 and rounds.total() <= MOST_ROUNDS
     bounds = [
         Bound(rule="basic", source="C2", total=_basic(rounds, allowed)),
         Bound(rule="advanced", source="C3", total=_advanced(rounds, allowed, kl_bound="seed")),
@@ -127,14 +132,14 @@ def composition_table(guarantees: Iterable[PureDP | ApproxDP], *, delta: Number)
         Bound(
             rule="optimal" if exact else "heterogeneous",
             source="C4",
-            total=_or_none(rounds, allowed, lambda: heterogeneous_composition(found, delta=allowed)),
+            total=_or_none(rounds, allowed, lambda: total_of(rounds, allowed=allowed)),
         ),
     ]
     return CompositionTable(bounds=tuple(bounds))
 
 
 def _basic(rounds: Rounds, allowed: Fraction) -> PureDP | ApproxDP | NoGuarantee:
-    total = basic_composition(rounds.elements())
+    total = sum_of(rounds)
     if total.delta <= allowed:
         return total
     reason = f"the deltas add up to {float(total.delta):.6g}, more than the {float(allowed):.6g} that is allowed"

@@ -1,6 +1,7 @@
 """Totals in closed form: basic composition and advanced adaptive composition."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
@@ -13,7 +14,7 @@ from accord.privacy._upper import DOWN, UP, exp_above, log_above, lower, root_ab
 from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 
-__all__ = ["LARGEST_EPSILON", "advanced_composition", "advanced_epsilon", "basic_composition"]
+__all__ = ["LARGEST_EPSILON", "advanced_composition", "advanced_epsilon", "basic_composition", "sum_of"]
 
 LARGEST_EPSILON = 1000
 """Beyond it there is no protection, and plain addition is far below every other bound."""
@@ -54,12 +55,16 @@ def basic_composition(guarantees: Iterable[PureDP | ApproxDP]) -> PureDP | Appro
     ApproxDP(epsilon=Fraction(3, 2), delta=Fraction(1, 1000000), neighbouring=Neighbouring.REPLACE_ONE, unit='record')
 
     """
-    found = read_guarantees(guarantees)
-    relation = common_relation(found)
-    delta = sum((guarantee.delta for guarantee in found), start=Fraction(0))
+    return sum_of(Counter(read_guarantees(guarantees)))
+
+
+def sum_of(rounds: Mapping[PureDP | ApproxDP, int]) -> PureDP | ApproxDP | NoGuarantee:
+    """Return the same for guarantees and their counts."""
+    relation = common_relation(rounds)
+    delta = sum((count * guarantee.delta for guarantee, count in rounds.items()), start=Fraction(0))
     if delta >= 1:
         return relation.none(delta=delta, reason="the deltas add up to 1 or more, where nothing is promised")
-    return relation.guarantee(sum((guarantee.epsilon for guarantee in found), start=Fraction(0)), delta)
+    return relation.guarantee(sum((count * g.epsilon for g, count in rounds.items()), start=Fraction(0)), delta)
 
 
 def advanced_composition(

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import reduce
@@ -18,7 +18,7 @@ from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 from accord.privacy.optimal import MOST_ROUNDS, left_over, optimum
 
-__all__ = ["heterogeneous_composition"]
+__all__ = ["heterogeneous_composition", "total_of"]
 
 _MOST_CELLS = 1 << 17
 _MOST_WORK = 3 * 10**8
@@ -71,13 +71,21 @@ def heterogeneous_composition(
     5.872602
 
     """
-    found = read_guarantees(guarantees)
-    relation, allowed = common_relation(found), slack(delta)
-    deltas = Counter(guarantee.delta for guarantee in found)
+    return total_of(Counter(read_guarantees(guarantees)), allowed=slack(delta))
+
+
+def total_of(found: Mapping[PureDP | ApproxDP, int], *, allowed: Fraction) -> PureDP | ApproxDP | NoGuarantee:
+    """Return the same for guarantees and their counts."""
+    relation = common_relation(found)
+    deltas: Counter[Fraction] = Counter()
+    rounds: Counter[Fraction] = Counter()
+    for guarantee, count in found.items():
+        deltas[guarantee.delta] += count
+        if guarantee.epsilon > 0:
+            rounds[guarantee.epsilon] += count
     left = left_over(deltas, allowed=allowed)
     if isinstance(left, str):
         return relation.none(delta=allowed, reason=left)
-    rounds = Counter(guarantee.epsilon for guarantee in found if guarantee.epsilon > 0)
     if len(rounds) <= 1 and rounds.total() <= MOST_ROUNDS:
         epsilon = max(rounds, default=Fraction(0))
         return optimum(relation, epsilon=epsilon, rounds=rounds.total(), deltas=deltas, allowed=allowed)
