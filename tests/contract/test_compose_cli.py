@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, numerical_composition
 from accord.cli import compose as module
 from accord.cli.app import app
 from accord.privacy import ApproxDP, best_composition
@@ -86,6 +88,29 @@ def test_gaussian_by_its_closed_form() -> None:
         assert content["best"]["epsilon_float"] == pytest.approx(2.92160059, abs=5e-9)
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "loss"),
+    [
+        ("discrete-laplace", "0.05", DiscreteLaplaceLoss("0.05", 1)),
+        ("discrete-gaussian", "20", DiscreteGaussianLoss(sigma=20)),
+    ],
+)
+def test_discrete_noise_has_the_total_of_its_own_law(kind: str, number: str, loss: Any, folder: Path) -> None:
+    best = total(f"--{kind}", f"{number}x1000", "--delta", "1e-6")["best"]
+    own = numerical_composition([loss] * 1000, delta="1e-6").epsilon
+    assert own <= Fraction(best["epsilon"]) <= own * Fraction(1 + 1e-15)
+    name = "epsilon" if kind == "discrete-laplace" else "sigma"
+    (folder / "own.toml").write_text(f"delta = 1e-6\n[[rounds]]\nkind = '{kind}'\n{name} = {number}\ncount = 1000\n")
+    assert total("own.toml")["best"] == best
+    refused = run(f"--{kind}", "-1x3", "--delta", "1e-6")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"{kind} -1: " in refused.stderr
+
+
+def test_help_says_where_a_stable_mode_goes() -> None:
+    assert "stable mode" in " ".join(run("--help").output.replace("│", " ").split())
+
+
 def test_flags_may_be_given_several_times_and_add_up() -> None:
     content = total("--pure", "0.1x10", "--pure", "0.1x20", "--exponential", "0.2", "--delta", "1e-6")
     assert content["rounds"][1] == {"kind": "pure", "numbers": ["0.1"], "count": 20}
@@ -120,6 +145,17 @@ def test_E26_an_infinite_total_says_why() -> None:
     assert result.exit_code == 0
     assert "optimal: infinite: the guarantees alone spend a delta of 9.99995e-06" in result.stdout
     assert "*" not in result.stdout
+
+
+def test_plain_addition_holds_above_epsilon_1000() -> None:
+    best = total("--pure", "1001x2", "--delta", "0")["best"]
+    assert (best["rule"], best["epsilon"], best["delta"]) == ("basic", "2002", "0")
+
+
+def test_a_million_rounds_take_no_longer_than_one() -> None:
+    start = time.process_time()
+    assert total("--pure", "0.001x1000000", "--delta", "1e-6")["bounds"][0]["epsilon"] == "1000"
+    assert time.process_time() - start < 1.5
 
 
 def test_what_is_printed_is_rounded_up() -> None:

@@ -13,16 +13,27 @@ from rich.table import Table
 from rich.text import Text
 
 from accord import __version__
-from accord.accounting import PrivacyAccountant
+from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, PrivacyAccountant
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
-from accord.cli.rounds import Plan, Rounds, from_file, from_flag, relation_named
+from accord.cli.rounds import KINDS, Plan, Rounds, from_file, from_flag, relation_named
 from accord.errors import InvalidParameter
 from accord.privacy import Bound, CompositionTable, NoGuarantee
 
 __all__ = ["compose"]
 
 _FLAG = "EPSILONxCOUNT"
+
+# Noise on an integer that moves by at most 1, in files too.
+KINDS.update(
+    {
+        "discrete-laplace": (("epsilon",), lambda n, relation, unit: DiscreteLaplaceLoss(n[0], 1, relation, unit)),
+        "discrete-gaussian": (
+            ("sigma",),
+            lambda n, relation, unit: DiscreteGaussianLoss(sigma=n[0], neighbouring=relation, unit=unit),
+        ),
+    }
+)
 
 
 def compose(
@@ -32,13 +43,26 @@ def compose(
         typer.Argument(help="TOML, or JSON if it ends in .json, with a list of rounds.", show_default=False),
     ] = None,
     pure: Annotated[list[str] | None, typer.Option(metavar=_FLAG, help="Such as 0.1x1000.")] = None,
-    approx: Annotated[list[str] | None, typer.Option(metavar="EPSILON,DELTAxCOUNT", help="0.1,1e-10x1000.")] = None,
+    approx: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EPSILON,DELTAxCOUNT", help="0.1,1e-10x1000; stable mode, and all that has only a guarantee."
+        ),
+    ] = None,
     laplace: Annotated[
         list[str] | None, typer.Option(metavar=_FLAG, help="Laplace noise, sensitivity / scale.")
     ] = None,
     exponential: Annotated[list[str] | None, typer.Option(metavar=_FLAG, help="Exponential mechanism.")] = None,
     gaussian: Annotated[
         list[str] | None, typer.Option(metavar="SIGMAxCOUNT", help="Gaussian noise, sigma / sensitivity: 50x1000.")
+    ] = None,
+    discrete_laplace: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_FLAG, help="Discrete Laplace noise on one integer that moves by at most 1: 1 / scale."),
+    ] = None,
+    discrete_gaussian: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SIGMAxCOUNT", help="Discrete Gaussian noise on one integer that moves by at most 1."),
     ] = None,
     delta: Annotated[str | None, typer.Option(help="The delta of the total.", show_default=False)] = None,
     neighbouring: Annotated[
@@ -55,7 +79,15 @@ def compose(
     """
     with guarded():
         plan = from_file(file) if file is not None else Plan(rounds=())
-        given = {"pure": pure, "approx": approx, "laplace": laplace, "exponential": exponential, "gaussian": gaussian}
+        given = {
+            "pure": pure,
+            "approx": approx,
+            "laplace": laplace,
+            "exponential": exponential,
+            "gaussian": gaussian,
+            "discrete-laplace": discrete_laplace,
+            "discrete-gaussian": discrete_gaussian,
+        }
         flags = [from_flag(kind, text) for kind, texts in given.items() for text in texts or ()]
         rounds = [*plan.rounds, *flags]
         allowed = delta if delta is not None else plan.delta
