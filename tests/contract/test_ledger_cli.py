@@ -152,6 +152,35 @@ def test_bad_arguments_have_exit_code_2_one_line_and_leave_nothing(
     assert sorted(folder.iterdir()) == before
 
 
+def test_positive_amounts_are_never_shown_as_nothing_nor_spent_ones_rounded_down() -> None:
+    with Ledger.create("l", epsilon=1, delta="1e-5") as ledger:
+        ledger.charge(ApproxDP(Fraction(5e-324), Fraction(1, 10**330)), what="tiny")
+        text = call("ledger", "show", "l").stdout
+        assert "\tcharge\t4.94065645842e-324\t1e-330\t" in text
+        assert "(4.94065645842e-324, 1e-330) of (1, 1e-05) is spent" in text
+        assert "(0.999999999999, 9.99999999999e-06) is left" in text
+        assert "basic: (4.94065645842e-324, 1e-330)" in text
+        content = shown()
+        assert [content["spent"]["epsilon_float"], content["spent"]["delta_float"]] == [5e-324, 5e-324]
+        ledger.charge(ApproxDP(Fraction(1, 3), 0), what="third")
+        assert "0.333333333334" in call("ledger", "show", "l").stdout
+
+
+def test_the_largest_amounts_and_totals_of_any_length_are_shown() -> None:
+    with Ledger.create("l", epsilon=10**6, delta="0.5") as ledger:
+        ledger.charge(PureDP(999_000), what="large")
+        for odd in range(40):  # the total has a denominator of some 12 000 digits
+            ledger.charge(PureDP(Fraction(1, 3**690 + 2**odd)), what="odd")
+        assert ledger.spent.epsilon.denominator > 10**4300
+    assert "99900" in call("ledger", "show", "l").stdout
+    content = shown()
+    assert Fraction(content["remaining"]["epsilon"]) < 1000 < 10**6 - 998_999
+    assert Fraction(content["spent"]["epsilon"]) > 999_000
+    refused = call("ledger", "create", "m", "--epsilon", "1e400", "--delta", "0")
+    assert refused.exit_code == 2
+    assert "above a million" in refused.stderr
+
+
 def test_text_of_a_ledger_cannot_play_with_a_terminal() -> None:
     with Ledger.create("l", epsilon=1, delta=0) as ledger:
         ledger.charge(ApproxDP("0.5", 0), what="[red]markup[/red] \N{NO-BREAK SPACE}".strip(), who='"quoted"')

@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.errors import BudgetExceeded, InvalidParameter, LedgerError
-from accord.ledger import Ledger, _sqlite_file, spending, verify_ledger
+from accord.ledger import Ledger, _sqlite_file, figures, spending, verify_ledger
 from accord.ledger._sqlite import SqliteStore
 from accord.ledger.account import Account
 from accord.ledger.entry import COLUMNS, Entry
@@ -129,6 +129,31 @@ def test_admitted_means_within_the_cap(tmp_path_factory: pytest.TempPathFactory,
     with Ledger(path) as again:
         assert again.spent == ApproxDP(*spent)
         assert again.totals()[0].guarantee == ApproxDP(*spent)
+
+
+def test_a_refusal_rounds_to_the_careful_side_and_shows_amounts_of_any_size(path: Path) -> None:
+    with Ledger.create(path, epsilon=Fraction(2, 3), delta="1e-300") as ledger:
+        ledger.charge(ApproxDP(5e-324, Fraction(1, 3 * 10**300)), what="a")
+        with pytest.raises(BudgetExceeded) as refused:
+            ledger.charge(PureDP(10**6), what="b")
+    assert str(refused.value).startswith(
+        "a charge of (1000000, 0) would go over the cap of (0.666666666666, 1e-300): (4.94065645842e-324, "
+        "3.33333333334e-301) is spent and (0.666666666666, 6.66666666666e-301) is left"
+    )
+
+
+def test_figures_of_any_size_are_bounds() -> None:
+    huge, tiny = Fraction(10**5000, 3), Fraction(1, 3**9100)
+    for value in (huge, tiny, Fraction(1, 3), Fraction(0.1), Fraction(5e-324) / 3, Fraction(10**300) + Fraction(1, 3)):
+        for write in (figures.short_text, figures.exact_text):
+            low, high = (Fraction(write(value, up=up)) for up in (False, True))
+            assert 0 < low <= value <= high < value * (1 + Fraction(1, 10**10))
+        above = figures.as_float(value, up=True)
+        assert (above is None) == (value == huge)
+        assert above is None or 0 < value <= above
+    assert figures.exact_text(Fraction(1, 3), up=True) == "1/3"
+    assert figures.as_float(Fraction("1e-5"), up=False) == 1e-5
+    assert [figures.short_text(Fraction(0), up=True), figures.as_float(Fraction(0), up=True)] == ["0", 0.0]
 
 
 def test_a_refusal_survives_the_way_back_from_a_worker(path: Path) -> None:
@@ -257,6 +282,11 @@ def test_another_relation_or_unit_is_refused_with_the_reason(path: Path) -> None
         lambda ledger: ledger.charge(PureDP(1), what="x" * 1001),
         lambda ledger: ledger.charge(PureDP(1), what="a", who=3),
         lambda ledger: ledger.charge(PureDP(Fraction(1, 3**9000)), what="a"),
+        lambda ledger: ledger.charge(PureDP(Fraction(1, 2**1100)), what="a"),
+        lambda ledger: ledger.charge(PureDP(10**400), what="a"),
+        lambda ledger: ledger.check(PureDP(10**6 + 1)),
+        lambda ledger: ledger.set_cap(epsilon=10**400, delta=0, who="a", why="b"),
+        lambda ledger: ledger.set_cap(epsilon=Fraction(10**400, 10**400 - 1), delta=0, who="a", why="b"),
         lambda ledger: ledger.set_cap(epsilon=-1, delta=0, who="a", why="b"),
         lambda ledger: ledger.set_cap(epsilon=1, delta=1, who="a", why="b"),
         lambda ledger: ledger.set_cap(epsilon=float("nan"), delta=0, who="a", why="b"),
@@ -271,7 +301,14 @@ def test_bad_arguments_are_refused_and_leave_no_entry(path: Path, call: Callable
 
 
 def test_bad_creations_are_refused_and_leave_no_file(path: Path) -> None:
-    wrong: list[dict[str, Any]] = [{"epsilon": -1}, {"delta": 1}, {"epsilon": "x"}, {"unit": ""}, {"unit": "a\nb"}]
+    wrong: list[dict[str, Any]] = [
+        {"epsilon": -1},
+        {"epsilon": 10**400},
+        {"delta": 1},
+        {"epsilon": "x"},
+        {"unit": ""},
+        {"unit": "a\nb"},
+    ]
     for options in wrong:
         with pytest.raises(InvalidParameter):
             Ledger.create(path, **{"epsilon": 1, "delta": 0, **options})

@@ -11,9 +11,10 @@ from accord._exact import to_fraction
 from accord.cli.outcome import Outcome
 from accord.distributions import Categorical, Normal
 from accord.ledger import Statement
-from accord.privacy import ApproxDP
+from accord.ledger.figures import as_float, exact_text, short_text
+from accord.privacy import ApproxDP, PureDP
 
-__all__ = ["as_json", "composition", "document", "ledger_document", "model_file"]
+__all__ = ["as_json", "composition", "document", "ledger_amounts", "ledger_document", "model_file"]
 
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
@@ -35,26 +36,27 @@ def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, A
 
 
 def ledger_document(statement: Statement) -> dict[str, Any]:
-    """Return a ledger's totals: exact as p/q, and as floats."""
-
-    def amounts(guarantee: ApproxDP) -> dict[str, Any]:
-        return {
-            "epsilon": str(guarantee.epsilon),
-            "epsilon_float": float(guarantee.epsilon),
-            "delta": str(guarantee.delta),
-            "delta_float": float(guarantee.delta),
-        }
-
+    """Return a ledger's totals: exact as p/q, and as floats, of which those of what is spent are bounds."""
     return {
-        "cap": amounts(statement.cap),
-        "spent": amounts(statement.spent),
-        "remaining": amounts(statement.remaining),
+        "cap": ledger_amounts(statement.cap, up=False),
+        "spent": ledger_amounts(statement.spent, up=True),
+        "remaining": ledger_amounts(statement.remaining, up=False),
         "neighbouring": statement.cap.neighbouring.value,
         "unit": statement.cap.unit,
         "charges": statement.charges,
         "unconfirmed": statement.unconfirmed,
         "rule": "basic",
         "head": statement.head,
+    }
+
+
+def ledger_amounts(guarantee: PureDP | ApproxDP, *, up: bool) -> dict[str, Any]:
+    """Return an epsilon and a delta, with ``up`` nothing in it is below."""
+    return {
+        "epsilon": exact_text(guarantee.epsilon, up=up),
+        "epsilon_float": as_float(guarantee.epsilon, up=up),
+        "delta": exact_text(guarantee.delta, up=up),
+        "delta_float": as_float(guarantee.delta, up=up),
     }
 
 
@@ -142,8 +144,8 @@ def _guarantee(outcome: Outcome) -> dict[str, Any]:
 def composition(statement: Statement) -> str:
     """Return one line on what is spent and left."""
     spent, cap, left = (
-        f"({float(part.epsilon):.12g}, {float(part.delta):.12g})"
-        for part in (statement.spent, statement.cap, statement.remaining)
+        f"({short_text(part.epsilon, up=up)}, {short_text(part.delta, up=up)})"
+        for part, up in ((statement.spent, True), (statement.cap, False), (statement.remaining, False))
     )
     return (
         f"in the ledger {spent} of {cap} is spent by {statement.charges} charges and {left} is left, as (epsilon, "

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accord.cli.document import as_json, composition, ledger_document
+from accord.cli.document import as_json, composition, ledger_amounts, ledger_document
 from accord.cli.guard import BAD_INPUT, Stop, guarded
 from accord.errors import InvalidParameter
 from accord.ledger import Entry, Ledger, verify_ledger
+from accord.ledger.figures import short_text
 from accord.privacy import Neighbouring
 from accord.tables.names import escaped
 
@@ -121,10 +122,7 @@ def _totals(opened: Ledger) -> dict[str, Any]:
     totals = [
         {
             "rule": total.rule,
-            "epsilon": str(total.guarantee.epsilon),
-            "epsilon_float": float(total.guarantee.epsilon),
-            "delta": str(total.guarantee.delta),
-            "delta_float": float(total.guarantee.delta),
+            **ledger_amounts(total.guarantee, up=True),
             "condition": total.condition,
             "enforced": total.enforced,
         }
@@ -141,7 +139,7 @@ def _print_totals(opened: Ledger, *, json: bool) -> None:
     line = composition(statement)
     print(f"{line[0].upper()}{line[1:]}.")
     for total in opened.totals():
-        amounts = f"({_short(total.guarantee.epsilon)}, {_short(total.guarantee.delta)})"
+        amounts = f"({_short(total.guarantee.epsilon, up=True)}, {_short(total.guarantee.delta, up=True)})"
         print(f"  {total.rule}: {amounts}{' (the cap is about this one)' if total.enforced else ''}; {total.condition}")
     print(f"  relation: {statement.cap.neighbouring.value}; unit: {escaped(statement.cap.unit)}")
     if statement.unconfirmed:
@@ -170,8 +168,8 @@ def _cells(entry: Entry) -> tuple[str, ...]:
         str(entry.sequence),
         entry.time[:19].replace("T", " "),
         entry.kind,
-        _short(entry.epsilon),
-        _short(entry.delta),
+        _short(entry.epsilon, up=entry.kind == "charge"),
+        _short(entry.delta, up=entry.kind == "charge"),
         escaped(entry.who or ""),
         "; ".join([*of, *(escaped(text) for text in said if text)]),
     )
@@ -181,5 +179,5 @@ def _plain(entry: Entry) -> dict[str, Any]:
     return dict(zip(Entry.__dataclass_fields__, entry.row(), strict=True))
 
 
-def _short(number: Fraction | None) -> str:
-    return "" if number is None else f"{float(number):.12g}"
+def _short(number: Fraction | None, *, up: bool) -> str:
+    return "" if number is None else short_text(number, up=up)

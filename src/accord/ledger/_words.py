@@ -6,13 +6,15 @@ from typing import Final
 from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
+from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP, Neighbouring, PureDP
 
 __all__ = ["budget", "cleaned", "line", "required_line", "same_terms", "shown"]
 
 _LONGEST: Final = 1000
 _LONGEST_PART: Final = 100
-_MOST_DIGITS: Final = 1000
+_LARGEST_EPSILON: Final = 10**6
+_MOST_BITS: Final = 1100  # every float has fewer, and 1e-300 as well
 
 
 def line(name: str, text: str | None) -> str | None:
@@ -42,8 +44,10 @@ def budget(epsilon: Number, delta: Number, *, name: str) -> tuple[Fraction, Frac
     pair = _check.exact(f"{name} epsilon", epsilon), _check.exact(f"{name} delta", delta)
     if pair[0] < 0 or not 0 <= pair[1] < 1:
         raise InvalidParameter(f"{name} must have an epsilon of at least 0, and a delta of at least 0 and below 1.")
-    if any(max(part.numerator, part.denominator).bit_length() > 3 * _MOST_DIGITS for part in pair):
-        raise InvalidParameter(f"{name} has over {_MOST_DIGITS} digits: round it up first.")
+    if pair[0] > _LARGEST_EPSILON:
+        raise InvalidParameter(f"{name} has an epsilon above a million: that is no privacy, and no budget.")
+    if any(part.denominator.bit_length() > _MOST_BITS for part in pair):
+        raise InvalidParameter(f"{name} is a fraction with over 330 digits: round it first, a charge up.")
     return pair
 
 
@@ -64,6 +68,6 @@ def same_terms(guarantee: PureDP | ApproxDP, *, neighbouring: Neighbouring, unit
         )
 
 
-def shown(pair: tuple[Fraction, Fraction]) -> str:
+def shown(pair: tuple[Fraction, Fraction], *, up: bool) -> str:
     """Return ``(epsilon, delta)`` for a sentence, to 12 digits."""
-    return f"({float(pair[0]):.12g}, {float(pair[1]):.12g})"
+    return f"({short_text(pair[0], up=up)}, {short_text(pair[1], up=up)})"

@@ -96,15 +96,19 @@ class Account:
 
     def statement(self) -> Statement:
         """Return the totals."""
-        left = (max(self.cap[0] - self.spent[0], Fraction(0)), max(self.cap[1] - self.spent[1], Fraction(0)))
         return Statement(
             cap=self.guarantee(self.cap),
             spent=self.guarantee(self.spent),
-            remaining=self.guarantee(left),
+            remaining=self.guarantee(self.left),
             charges=self.spendings.total(),
             unconfirmed=len(self.pending),
             head=f"{self.sequence}:{self.digest}",
         )
+
+    @property
+    def left(self) -> tuple[Fraction, Fraction]:
+        """What may still be spent."""
+        return max(self.cap[0] - self.spent[0], Fraction(0)), max(self.cap[1] - self.spent[1], Fraction(0))
 
     def guarantee(self, pair: tuple[Fraction, Fraction]) -> ApproxDP:
         """Return a pair of epsilon and delta under this ledger's relation and unit."""

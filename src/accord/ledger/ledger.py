@@ -315,10 +315,11 @@ def _admitted(account: Account, guarantee: PureDP | ApproxDP) -> tuple[Fraction,
     pair = _words.budget(guarantee.epsilon, guarantee.delta, name="guarantee")
     if not account.allows(account.with_charge(pair)):
         now = account.statement()
+        asked, spent = (_words.shown(part, up=True) for part in (pair, account.spent))
+        cap, left = (_words.shown(part, up=False) for part in (account.cap, account.left))
         raise BudgetExceeded(
-            f"a charge of {_words.shown(pair)} would go over the cap of {_words.shown(account.cap)}: "
-            f"{_words.shown(account.spent)} is spent and {_words.shown((now.remaining.epsilon, now.remaining.delta))} "
-            f"is left, as (epsilon, delta). Nothing was spent on this request.",
+            f"a charge of {asked} would go over the cap of {cap}: {spent} is spent and {left} is left, as (epsilon, "
+            f"delta). Nothing was spent on this request.",
             requested=guarantee,
             spent=now.spent,
             cap=now.cap,
