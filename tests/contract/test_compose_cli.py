@@ -158,6 +158,16 @@ def test_a_million_rounds_take_no_longer_than_one() -> None:
     assert time.process_time() - start < 1.5
 
 
+def test_E34_a_delta_not_needed_is_not_spent_and_one_missing_is_named() -> None:
+    assert total("--pure", "1", "--delta", "1e-6")["bounds"][0]["delta"] == "0"
+    missing = total("--gaussian", "5", "--delta", "0")
+    assert missing["best"]["epsilon"] is None
+    assert "without slack a Gaussian has no finite epsilon" in missing["bounds"][0]["reason"]
+    refused = run("--approx", "1,1e-6")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--delta is missing" in refused.stderr
+
+
 def test_what_is_printed_is_rounded_up() -> None:
     assert module._digits(Fraction(1, 3), 8) == "0.33333334"
     assert module._digits(Fraction(2, 3), 2) == "0.67"

@@ -315,6 +315,26 @@ def test_no_loss_costs_nothing() -> None:
     assert gaussian_composition([GaussianLoss(sigma=1, sensitivity=0)], delta="1e-6") == PureDP(0)
 
 
+def test_E25_numbers_that_could_be_swapped_have_names() -> None:
+    accountant: Any = PrivacyAccountant()
+    accountant.charge(GaussianLoss(sigma=10))
+    swapped: list[Callable[[], Any]] = [
+        lambda: accountant.total("1e-6"),
+        lambda: accountant.bound("1e-6"),
+        lambda: accountant.table("1e-6"),
+        lambda: accountant.charge(PureDP(1), 3),
+        lambda: GaussianLoss(1, 10),  # type: ignore[call-arg]
+        lambda: DiscreteGaussianLoss(20, 1),  # type: ignore[call-arg]
+        lambda: gaussian_composition([GaussianLoss(sigma=1)], "1e-6"),  # type: ignore[call-arg]
+        lambda: numerical_composition([PureDP(1)], "1e-6"),  # type: ignore[call-arg]
+    ]
+    for call in swapped:
+        with pytest.raises(TypeError, match="positional argument"):
+            call()
+    with pytest.raises(InvalidParameter, match="delta must be below 1"):
+        ApproxDP("1e-6", 1)
+
+
 # --- from dp-accounting -----------------------------------------------------------------------------------------------
 
 

@@ -172,6 +172,30 @@ def test_rounds_of_loss_0_cost_their_deltas_only() -> None:
     assert best_composition([PureDP(0), PureDP(0)], delta="1e-6").epsilon == 0
 
 
+def test_E25_numbers_that_could_be_swapped_have_names() -> None:
+    each: Any = PureDP("0.1")
+    swapped: list[Callable[[], Any]] = [
+        lambda: optimal_composition(each, 10, "1e-6"),  # type: ignore[call-arg]
+        lambda: advanced_composition(each, 10, "1e-6"),  # type: ignore[call-arg]
+        lambda: best_composition([each], "1e-6"),  # type: ignore[call-arg]
+        lambda: heterogeneous_composition([each], "1e-6"),  # type: ignore[call-arg]
+        lambda: composition_table([each], "1e-6"),  # type: ignore[call-arg]
+        lambda: parallel_composition([each], [[0]]),  # type: ignore[call-arg]
+    ]
+    for call in swapped:
+        with pytest.raises(TypeError, match="positional argument"):
+            call()
+
+
+# E34 for levels that are public or not is a matter of the tables and jobs: tests/contract there. Here: of the totals.
+def test_E34_a_delta_that_is_not_needed_is_not_spent_and_one_that_is_missing_is_named() -> None:
+    table = composition_table([PureDP(1)] * 2, delta="1e-6")
+    assert table.bounds[0].total == PureDP(2)
+    needed = best_composition([ApproxDP(1, "1e-6")] * 2, delta=0)
+    assert isinstance(needed, NoGuarantee)
+    assert "spend a delta of 2e-06, more than the 0" in needed.reason or "add up to 2e-06" in needed.reason
+
+
 # --- parallel composition ---------------------------------------------------------------------------------------------
 
 

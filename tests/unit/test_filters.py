@@ -305,3 +305,16 @@ def test_the_cost_bounds_the_log_moment_of_randomised_response(epsilon: Fraction
         assert moment <= mp.mpf(cost.numerator) / cost.denominator
         offset = mp.mpf(clock.offset.numerator) / clock.offset.denominator
         assert offset >= -mp.log(mp.mpf(reserve)) / order
+
+
+# E32 for preprocessing that takes a share of the budget belongs to planning and the jobs. Here: the filter's own share.
+def test_E32_a_share_that_is_too_large_is_refused_and_one_that_is_not_used_costs_nothing() -> None:
+    for slack in ("2e-6", "1.0", "-1e-9"):
+        with pytest.raises(InvalidParameter, match="slack must be from 0 to the cap's delta"):
+            PrivacyFilter(CAP, slack=slack)
+    whole = PrivacyFilter(CAP, slack="1e-6")
+    assert whole.spent == PureDP(0)
+    whole.admit(PureDP(1))
+    assert whole.spent == PureDP(1)
+    with pytest.raises(BudgetExceeded, match="one more round may have at most"):
+        whole.admit(ApproxDP(0, "1e-9"))
