@@ -13,27 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from accord import __version__
-from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, PrivacyAccountant
+from accord.accounting import PrivacyAccountant
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
-from accord.cli.rounds import KINDS, Plan, Rounds, from_file, from_flag, relation_named
+from accord.cli.rounds import Plan, Rounds, from_file, from_flag, relation_named
 from accord.errors import InvalidParameter
 from accord.privacy import Bound, CompositionTable, NoGuarantee
 
 __all__ = ["compose"]
 
 _FLAG = "EPSILONxCOUNT"
-
-# Noise on an integer that moves by at most 1, in files too.
-KINDS.update(
-    {
-        "discrete-laplace": (("epsilon",), lambda n, relation, unit: DiscreteLaplaceLoss(n[0], 1, relation, unit)),
-        "discrete-gaussian": (
-            ("sigma",),
-            lambda n, relation, unit: DiscreteGaussianLoss(sigma=n[0], neighbouring=relation, unit=unit),
-        ),
-    }
-)
 
 
 def compose(

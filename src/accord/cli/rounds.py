@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from accord import _check
-from accord.accounting import ExponentialLoss, GaussianLoss, LaplaceLoss
+from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, ExponentialLoss, GaussianLoss, LaplaceLoss
 from accord.errors import AccordError, InvalidParameter
 from accord.privacy import ApproxDP, Neighbouring, PureDP
 
@@ -27,6 +27,12 @@ KINDS: dict[str, tuple[tuple[str, ...], Make]] = {
     "approx": (("epsilon", "delta"), lambda n, relation, unit: ApproxDP(n[0], n[1], relation, unit)),
     "laplace": (("epsilon",), lambda n, relation, unit: LaplaceLoss(n[0], relation, unit)),
     "exponential": (("epsilon",), lambda n, relation, unit: ExponentialLoss(n[0], relation, unit)),
+    # The discrete ones: noise on an integer that moves by at most 1.
+    "discrete-laplace": (("epsilon",), lambda n, relation, unit: DiscreteLaplaceLoss(n[0], 1, relation, unit)),
+    "discrete-gaussian": (
+        ("sigma",),
+        lambda n, relation, unit: DiscreteGaussianLoss(sigma=n[0], neighbouring=relation, unit=unit),
+    ),
     "gaussian": (("sigma",), lambda n, relation, unit: GaussianLoss(sigma=n[0], neighbouring=relation, unit=unit)),
 }
 """Kinds of rounds: the names of their numbers, and how to make one."""
