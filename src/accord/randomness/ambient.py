@@ -3,10 +3,13 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 __all__ = ["ambient_seed"]
+
+_legacy: Any = np.random  # these functions are in some versions of its stubs and not in others
 
 
 @contextmanager
@@ -30,11 +33,11 @@ def ambient_seed(seed: int) -> Iterator[None]:
     True
 
     """
-    python_state, numpy_generator = random.getstate(), np.random.get_bit_generator()  # type: ignore[attr-defined] # not in its stubs
+    python_state, numpy_generator = random.getstate(), _legacy.get_bit_generator()
     random.seed(seed)
-    np.random.set_bit_generator(np.random.MT19937(seed))  # type: ignore[attr-defined]
+    _legacy.set_bit_generator(np.random.MT19937(seed))
     try:
         yield
     finally:
         random.setstate(python_state)
-        np.random.set_bit_generator(numpy_generator)  # type: ignore[attr-defined]
+        _legacy.set_bit_generator(numpy_generator)
