@@ -164,7 +164,7 @@ def test_booleans_are_not_numbers() -> None:
         [math.nan],
         [Decimal("NaN")],
         [[1], [2]],
-        [np.datetime64("NaT")],
+        [np.datetime64("NaT", "s")],
     ],
 )
 def test_categorical_refuses_labels(categories: Any) -> None:

@@ -67,7 +67,7 @@ def test_empty_and_masked_data_are_refused() -> None:
         as_records(np.ma.array([1.0, 2.0]))
 
 
-MISSING: list[Any] = [None, float("nan"), np.float32("nan"), Decimal("NaN"), complex("nan"), np.datetime64("NaT")]
+MISSING: list[Any] = [None, float("nan"), np.float32("nan"), Decimal("NaN"), complex("nan"), np.datetime64("NaT", "s")]
 
 
 @pytest.mark.parametrize("missing", [*MISSING, Decimal("sNaN"), np.ma.masked])
