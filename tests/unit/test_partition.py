@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
 from accord.learning import partition
-from accord.learning.blocks import count_units
+from accord.learning.blocks import count_units, unit_numbers
 from accord.randomness import SharedRandomness
 
 SHARED = SharedRandomness("partition tests")
@@ -104,3 +104,13 @@ def test_no_records_and_odd_shapes_are_refused() -> None:
 def test_count_units() -> None:
     assert count_units(12) == 12
     assert count_units(["a", "b", "a"]) == 2
+
+
+@given(names=st.lists(st.integers(-9, 9), min_size=1, max_size=60))
+def test_unit_numbers_follow_first_appearance_by_either_route(names: list[int]) -> None:
+    known: dict[int, int] = {}
+    expected = [known.setdefault(name, len(known)) for name in names]
+    by_sorting, by_dict = unit_numbers(np.array(names)), unit_numbers([str(name) for name in names])
+    assert np.array_equal(by_sorting, expected)
+    assert np.array_equal(by_dict, expected)
+    assert np.array_equal(unit_numbers(np.asarray(by_sorting)), expected)

@@ -13,11 +13,10 @@ from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells
 from accord.couplings.protocol import Coupled, Vote
 from accord.distributions import Distribution, Normal
-from accord.randomness import SharedRandomness, mix, uniform_open
+from accord.randomness import SharedRandomness, mix, uniform_open, word_at
 
 __all__ = ["NormalLattice"]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ARRIVALS_AT_ONCE = 1 << 20
 _LOG_ROUNDS = np.log([2.0, 6.0, 18.0, 54.0])
 """Scores are looked for below 2, then 6, ...; the winner's score is Exp(1), so beyond 54 there is none (exp(-54))."""
@@ -103,7 +102,7 @@ class _Points:
 
     @staticmethod
     def _uniforms(streams: NDArray[np.uint64], counter: Integers) -> Floats:
-        return uniform_open(mix(streams + (counter.astype(np.uint64) + np.uint64(1)) * _GOLDEN))
+        return uniform_open(word_at(streams, counter))
 
     def votes(self, law: Distribution | Abstain) -> list[Vote]:
         """Return one law's vote in each draw. Whatever goes wrong is this law's abstention."""

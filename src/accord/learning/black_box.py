@@ -14,7 +14,7 @@ from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning.blocks import Progress, count_units
+from accord.learning.blocks import Progress, count_units, unit_numbers
 from accord.learning.isolation import Isolation
 from accord.learning.records import as_records
 from accord.learning.sampler import PrivateSampler
@@ -209,6 +209,7 @@ class PrivateLearner:
 
         """
         shared = require_shared(shared)
+        units = None if units is None else unit_numbers(units)
         present = count_units(len(as_records(data)) if units is None else units)
         if self.sampler.blocks <= present < self.required_records:
             message = (

@@ -16,7 +16,7 @@ from accord.learning.isolation import Isolation
 from accord.learning.records import as_unit_names
 from accord.randomness import SharedRandomness, require_shared
 
-__all__ = ["Progress", "count_units", "fit_blocks", "partition"]
+__all__ = ["Progress", "count_units", "fit_blocks", "partition", "unit_numbers"]
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); all three are public numbers or words."""
@@ -66,8 +66,8 @@ def partition(
 
     """
     blocks = _check.integer("blocks", blocks, least=1)
-    number = _unit_numbers(n_or_units)
-    units = number if isinstance(number, int) else int(number.max(initial=-1)) + 1
+    number = unit_numbers(n_or_units)
+    units = count_units(number)
     if units < blocks:
         message = (
             f"{units} units of privacy do not fill {blocks} blocks: use at most {units} blocks."
@@ -89,16 +89,22 @@ def partition(
 
 def count_units(n_or_units: int | ArrayLike) -> int:
     """Return the number of units of privacy; it is public under 'replace one'."""
-    number = _unit_numbers(n_or_units)
+    number = unit_numbers(n_or_units)
     return number if isinstance(number, int) else int(number.max(initial=-1)) + 1
 
 
-def _unit_numbers(n_or_units: int | ArrayLike) -> int | NDArray[np.int64]:
-    """Return n itself, or the number of each record's unit by first appearance, shape (n,)."""
+def unit_numbers(n_or_units: int | ArrayLike) -> int | NDArray[np.int64]:
+    """Return n itself, or the number of each record's unit by first appearance, shape (n,).
+
+    Numbers are their own numbers, so whoever has called this passes them on in place of the names.
+    """
     if isinstance(n_or_units, numbers.Integral):
         return _check.integer("number of records", n_or_units, least=0)
-    known: dict[Any, int] = {}
     names = as_unit_names(n_or_units)
+    if names.dtype.kind in "iu":  # nothing can be missing here, and sorting is quicker than a dict
+        _, first, code = np.unique(names, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[code], dtype=np.int64)
+    known: dict[Any, int] = {}
     number = np.empty(len(names), dtype=np.int64)
     for row, name in enumerate(names.tolist()):
         if _is_missing(name):

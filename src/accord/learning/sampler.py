@@ -12,10 +12,10 @@ from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.aggregate import aggregate
-from accord.learning.blocks import Progress, count_units, fit_blocks, partition
+from accord.learning.blocks import Progress, count_units, fit_blocks, partition, unit_numbers
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
-from accord.learning.records import as_records, as_unit_names
+from accord.learning.records import as_records
 from accord.ledger import Ledger, spending
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
@@ -178,10 +178,10 @@ class PrivateSampler:
         coupling, least = self._coupling_for(records.shape[1])
         if units is None and unit not in {None, "record"}:
             raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-        if units is not None and len(as_unit_names(units)) != len(records):
+        n_or_units = unit_numbers(len(records) if units is None else units)
+        if not isinstance(n_or_units, int) and len(n_or_units) != len(records):
             message = "units must name one unit a record."
             raise InvalidParameter(message)
-        n_or_units = len(records) if units is None else units
         self._refuse_small_blocks(count_units(n_or_units), least=least)
         rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
         word = unit or ("record" if units is None else "unit")

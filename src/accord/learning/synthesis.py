@@ -13,7 +13,7 @@ from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress, count_units
+from accord.learning.blocks import Progress, count_units, unit_numbers
 from accord.learning.families import Family, family_of
 from accord.learning.records import as_records
 from accord.ledger import Ledger
@@ -199,9 +199,10 @@ def synthesise(
 
     """
     table = as_records(records)
+    numbered = None if units is None else unit_numbers(units)
     plan = sample_plan(
         learner,
-        units=count_units(len(table) if units is None else units),
+        units=count_units(len(table) if numbered is None else numbered),
         dimension=table.shape[1],
         epsilon=epsilon,
         delta=delta,
@@ -215,7 +216,7 @@ def synthesise(
     )
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
     release = private.release(
-        table, units=units, shared=shared.child("release"), progress=progress, ledger=ledger, unit=unit
+        table, units=numbered, shared=shared.child("release"), progress=progress, ledger=ledger, unit=unit
     )
     model = None if isinstance(release.value, NoAnswerType) else release.value
     return Synthesis(model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from accord.errors import InvalidParameter, WrongRandomness
 
-__all__ = ["Generator", "SharedRandomness", "mix", "require_shared", "uniform_open"]
+__all__ = ["Generator", "SharedRandomness", "mix", "require_shared", "uniform_open", "word_at"]
 
 Generator = np.random.Generator
 Words = NDArray[np.uint64]
@@ -122,6 +122,11 @@ def mix(words: Words) -> Words:
     words *= np.uint64(0x94D049BB133111EB)
     words ^= words >> np.uint64(31)
     return words
+
+
+def word_at(streams: Words, counter: NDArray[np.int64]) -> Words:
+    """Return word number ``counter`` of each stream, as SplitMix64 gives it when started at the stream's state."""
+    return mix(streams + (counter.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
 
 
 def uniform_open(words: Words) -> NDArray[np.float64]:
