@@ -1,17 +1,20 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
 from accord.couplings.normal_lattice import NormalLattice
-from accord.couplings.protocol import Coupled, Coupling, Vote
+from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
 from accord.couplings.race import RaceCoupling, agreement
+from accord.couplings.reference import TupleReference
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [
     "Coupled",
     "Coupling",
+    "LawCoupling",
     "NormalLattice",
     "PrivateRandomness",
     "RaceCoupling",
     "SharedRandomness",
+    "TupleReference",
     "Vote",
     "agreement",
 ]

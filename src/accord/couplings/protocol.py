@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from fractions import Fraction
+from typing import Any, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from accord._abstain import Abstain
 from accord.distributions import Distribution
 from accord.randomness import SharedRandomness
 
-__all__ = ["Coupled", "Coupling", "Vote"]
+__all__ = ["Coupled", "Coupling", "LawCoupling", "Vote"]
 
 Vote = bytes | Abstain
 """A block's vote: canonical bytes, or `ABSTAIN`."""
@@ -64,4 +65,22 @@ class Coupling(Protocol):
         """Couple tuples of ``records`` records of each law, ``draws`` times independently.
 
         A law that is `ABSTAIN`, foreign or degenerate gives `ABSTAIN` for its own block and changes nothing for others.
+        """
+
+
+class LawCoupling(Coupling, Protocol):
+    """A coupling that is not isolated: only the law of the other blocks' votes is free of block i's law (theory L3).
+
+    Its shared key must stay secret, and what its numbers miss of the ideal coupling is charged to delta.
+    """
+
+    @property
+    def isolated(self) -> Literal[False]:
+        """False: a change of law i may move other votes, for a given key."""
+
+    def slack(self, *, laws: int, records: int, draws: int) -> Fraction:
+        """Return a bound on the total variation between all votes as computed and those of the ideal coupling.
+
+        It holds for all laws, and is a function of public numbers alone: ``laws`` blocks, ``records`` records a tuple,
+        ``draws`` draws.
         """
