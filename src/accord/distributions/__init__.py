@@ -1,16 +1,35 @@
 """Laws on records."""
 
+from accord.distributions.atoms import Atoms
 from accord.distributions.categorical import Categorical
+from accord.distributions.line import bounded, on_a_line
+from accord.distributions.mixture import Mixture
 from accord.distributions.normal import Normal
+from accord.distributions.piecewise import Piecewise
+from accord.distributions.point_mass import PointMass
+from accord.distributions.product import Product
 from accord.distributions.protocol import Bounded, Distribution, Measure, OnALine, Records, WithAtoms
+from accord.distributions.scipy_law import ScipyLaw
+from accord.distributions.stack import log_densities
+from accord.distributions.uniform import Uniform
 
 __all__ = [
+    "Atoms",
     "Bounded",
     "Categorical",
     "Distribution",
     "Measure",
+    "Mixture",
     "Normal",
     "OnALine",
+    "Piecewise",
+    "PointMass",
+    "Product",
     "Records",
+    "ScipyLaw",
+    "Uniform",
     "WithAtoms",
+    "bounded",
+    "log_densities",
+    "on_a_line",
 ]

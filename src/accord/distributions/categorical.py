@@ -1,6 +1,5 @@
 """A law on a public list of labels."""
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -9,13 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
+from accord.distributions._measured import Flags, inside_atoms
+from accord.distributions._points import Points
+from accord.distributions._weights import normalised
 from accord.distributions.protocol import Measure, Records
 from accord.errors import InvalidParameter
 from accord.randomness import Generator
 
 __all__ = ["Categorical", "as_labels", "label_array", "label_indices", "label_keys"]
 
-_NORMALISED = 2.0**-51
 _Floats = NDArray[np.float64]
 
 
@@ -58,7 +59,9 @@ class Categorical:
     def __init__(self, categories: Iterable[Hashable], probabilities: ArrayLike) -> None:
         labels = as_labels(categories)
         object.__setattr__(self, "categories", labels)
-        object.__setattr__(self, "probabilities", _normalised(probabilities, count=len(labels)))
+        object.__setattr__(
+            self, "probabilities", normalised("probabilities", probabilities, count=len(labels), each="category")
+        )
 
     @property
     def dimension(self) -> int:
@@ -96,12 +99,27 @@ class Categorical:
             Labels, shape (n, 1) or (n,).
 
         """
-        labels = x if isinstance(x, np.ndarray) else np.asarray(x, dtype=object)
-        if labels.ndim not in {1, 2} or (labels.ndim == 2 and labels.shape[1] != 1):
-            raise InvalidParameter("records must have shape (n, 1).")
+        return self.log_mass(x)
+
+    def log_mass(self, x: ArrayLike | Sequence[Any]) -> _Floats:
+        """Return the log probability of each label, shape (n,); -inf for a foreign one."""
+        return self._log_masses(Points(x, dimension=1))
+
+    def atom_columns(self, points: Points) -> Flags:
+        """Return where the records are labels of positive probability."""
+        met = self._log_masses(points) > -np.inf
+        return met[:, None] if met.any() else None
+
+    def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
+        """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""
+        return inside_atoms(self._log_masses(points), atoms)
+
+    def _log_masses(self, points: Points) -> _Floats:
+        keys = tuple(label_keys(self.categories))
+        places = points.remember("labels", keys, lambda: label_indices(self.categories, points.raw.ravel()))
         with np.errstate(divide="ignore"):
             logs = np.log([*self.probabilities, 0.0])
-        values: _Floats = logs[label_indices(self.categories, labels.ravel())]
+        values: _Floats = logs[places]
         return values
 
     def _key(self) -> tuple[Any, ...]:
@@ -178,25 +196,6 @@ def label_array(labels: Sequence[Hashable]) -> NDArray[Any]:
     for position, label in enumerate(labels):
         array[position] = label
     return array
-
-
-def _normalised(weights: ArrayLike, *, count: int) -> tuple[float, ...]:
-    """Return weights divided by their sum; weights that sum to 1 up to rounding come back unchanged."""
-    array = None
-    try:
-        given = np.asarray(weights)
-        if given.dtype.kind in "iufO":
-            array = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is None or array.shape != (count,):
-        raise InvalidParameter("probabilities must be numbers, one for each category.")
-    if not (np.isfinite(array) & (array >= 0)).all() or not array.max() > 0:
-        raise InvalidParameter("probabilities must be finite and at least 0, with a positive sum.")
-    if array.max() <= 1 and abs(math.fsum(array) - 1) <= _NORMALISED:
-        return tuple((array + 0.0).tolist())
-    shares = np.ldexp(array, -int(np.frexp(array.max())[1]))  # exact, and the sum cannot overflow
-    return tuple((shares / math.fsum(shares) + 0.0).tolist())
 
 
 def _is_missing(label: object) -> bool:

@@ -1,0 +1,66 @@
+"""Which laws really offer what their type can offer: probabilities of intervals, bounds on boxes."""
+
+import numpy as np
+
+from accord.distributions.protocol import Bounded, Distribution, OnALine
+from accord.errors import InvalidParameter
+
+__all__ = ["bounded", "on_a_line", "require_bounded", "require_on_a_line"]
+
+
+def on_a_line(law: object) -> OnALine | None:
+    """Return the law if it knows the probabilities of intervals, else None.
+
+    An isinstance check does not suffice: a normal law has `interval` for one column only, a mixture if its components
+    have it. So the law is asked.
+
+    Parameters
+    ----------
+    law
+        Anything.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal
+    >>> on_a_line(Normal(0, 1)) is not None, on_a_line(Normal([0, 0], [[1, 0], [0, 1]])) is not None
+    (True, False)
+
+    """
+    probe = np.zeros(1)
+    try:
+        if not isinstance(law, OnALine) or law.dimension != 1:
+            return None
+        answers = [np.asarray(law.cdf(probe)), np.asarray(law.interval(probe, probe))]
+        usable = all(answer.shape == (1,) and 0 <= float(answer[0]) <= 1 for answer in answers)
+    except Exception:  # noqa: BLE001 - a law may fail in any way; then it is none
+        return None
+    return law if usable else None
+
+
+def bounded(law: object) -> Bounded | None:
+    """Return the law if it knows a bound of its density on boxes, else None; it is asked, as in `on_a_line`."""
+    try:
+        if not isinstance(law, Bounded):
+            return None
+        corner = np.zeros((1, law.dimension))
+        answer = np.asarray(law.log_density_bound(corner, corner))
+        usable = answer.shape == (1,) and not np.isnan(float(answer[0]))
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    return law if usable else None
+
+
+def require_on_a_line(law: Distribution) -> OnALine:
+    """Return the law if it knows the probabilities of intervals, else refuse it."""
+    found = on_a_line(law)
+    if found is None:
+        raise InvalidParameter("the law (or a part of it) is not on a line: it has no probabilities of intervals.")
+    return found
+
+
+def require_bounded(law: Distribution) -> Bounded:
+    """Return the law if it knows a bound of its density on boxes, else refuse it."""
+    found = bounded(law)
+    if found is None:
+        raise InvalidParameter("the law (or a part of it) has no known bound of its density on boxes.")
+    return found
