@@ -1,9 +1,11 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
+from accord.couplings.joint_law import joint_law
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
 from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.reference import TupleReference
+from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [
@@ -14,7 +16,9 @@ __all__ = [
     "PrivateRandomness",
     "RaceCoupling",
     "SharedRandomness",
+    "TuplePoissonCoupling",
     "TupleReference",
     "Vote",
     "agreement",
+    "joint_law",
 ]

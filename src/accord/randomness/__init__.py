@@ -5,11 +5,13 @@ from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, u
 from accord.randomness.gaussian_cells import discrete_gaussian
 from accord.randomness.laplace_digits import discrete_laplace
 from accord.randomness.private import PrivateRandomness, require_private
+from accord.randomness.secret import SecretStream
 from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open, word_at
 
 __all__ = [
     "Generator",
     "PrivateRandomness",
+    "SecretStream",
     "SharedRandomness",
     "ambient_seed",
     "bernoulli",
