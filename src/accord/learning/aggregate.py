@@ -1,19 +1,21 @@
 """The only road from data to output: coupled votes of the laws, then a private selection. Part of the trusted core."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from numpy.typing import NDArray
 
 from accord._abstain import Abstain
+from accord._exact import exp_upper
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.mechanisms import BestOfDraws, StableMode
-from accord.privacy import Release
+from accord.privacy import ApproxDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "coupling_charge", "is_isolated"]
 
 
 def aggregate(
@@ -29,8 +31,10 @@ def aggregate(
 
     Formal guarantees
     -----------------
-    - Privacy: ``mode.guarantee`` when one law changes. The coupling is isolated, so one law moves one vote in each
-      draw; the selection is private in the votes; the records are a function of what was selected (theory L7, M6).
+    - Privacy, isolated coupling: ``mode.guarantee`` when one law changes. One law moves one vote in each draw; the
+      selection is private in the votes; the records are a function of what was selected (theory L7, M6).
+    - Privacy, other couplings: the same, with `coupling_charge` added to delta. In the ideal coupling the law of the
+      other blocks' votes is free of one block's law; what the votes miss of it is paid for (theory L3).
     - Not promised: accuracy where the laws do not agree; then the answer is `NoAnswer`.
 
     Parameters
@@ -40,11 +44,12 @@ def aggregate(
     records
         l, the number of records in the tuple.
     coupling
-        An isolated coupling.
+        An isolated coupling, or one that states its slack.
     mode
         `StableMode` for a single draw, `BestOfDraws` for several.
     shared
-        Key of the coupling; by default a fresh one.
+        Key of an isolated coupling; by default a fresh one. Any other coupling always has a fresh secret key from the
+        operating system, used once: a key that was chosen, is known or was used before would undo its promise.
     randomness
         Source of the release noise; leave it out.
 
@@ -54,13 +59,68 @@ def aggregate(
         Of the records, shape (l, d), or of `NoAnswer`.
 
     """
-    if coupling.isolated is not True:
-        message = "aggregate needs an isolated coupling: one law must move one vote only."
-        raise InvalidParameter(message)
-    randomness = require_private(randomness)
+    randomness, shared = require_private(randomness), require_shared(shared)
     draws = mode.draws if isinstance(mode, BestOfDraws) else 1
-    coupled = coupling.couple(laws, records=records, draws=draws, shared=require_shared(shared))
+    charge = coupling_charge(coupling, epsilon=mode.epsilon, laws=len(laws), records=records, draws=draws)
+    if mode.delta + charge >= 1:
+        raise InvalidParameter("the coupling's charge is too large: together with the mode's delta it must be below 1.")
+    key = shared if is_isolated(coupling) else SharedRandomness.fresh()
+    coupled = coupling.couple(laws, records=records, draws=draws, shared=key)
     if isinstance(mode, BestOfDraws):
-        chosen = mode.release(coupled.keys, randomness=randomness)
-        return chosen.map(lambda winner: coupled.decode(*winner))
-    return mode.release(coupled.keys[0], randomness=randomness).map(lambda key: coupled.decode(0, key))
+        release = mode.release(coupled.keys, randomness=randomness).map(lambda winner: coupled.decode(*winner))
+    else:
+        release = mode.release(coupled.keys[0], randomness=randomness).map(lambda key: coupled.decode(0, key))
+    if charge == 0:
+        return release
+    return Release(release.value, ApproxDP(mode.epsilon, mode.delta + charge, unit=mode.guarantee.unit))
+
+
+def is_isolated(coupling: Coupling) -> bool:
+    """Return the coupling's word on whether it is isolated.
+
+    Raises
+    ------
+    InvalidParameter
+        If that is anything but exactly True or False.
+
+    """
+    isolated: object = coupling.isolated
+    if isolated is not True and isolated is not False:
+        raise InvalidParameter("a coupling's isolated must be exactly True or False.")
+    return isolated
+
+
+def coupling_charge(coupling: Coupling, *, epsilon: Fraction, laws: int, records: int, draws: int) -> Fraction:
+    """Return what a coupling costs in delta, ``(1 + exp(epsilon)) slack`` rounded up: 0 if it is isolated.
+
+    Parameters
+    ----------
+    coupling
+        Any coupling.
+    epsilon
+        Of the selection.
+    laws, records, draws
+        Public sizes: k, l and the number of draws.
+
+    Raises
+    ------
+    InvalidParameter
+        If the coupling is not isolated and does not state a slack, an int or a Fraction from 0 to 1.
+
+    Source
+    ------
+    theory L3; proof page ``docs/proofs/sampler.md``.
+
+    """
+    if is_isolated(coupling):
+        return Fraction(0)
+    slack = getattr(coupling, "slack", None)
+    if not callable(slack):
+        message = (
+            "the coupling must be isolated (one law moves one vote only) or state its slack(laws, records, draws)."
+        )
+        raise InvalidParameter(message)
+    distance = slack(laws=laws, records=records, draws=draws)
+    if type(distance) not in {int, Fraction} or not 0 <= distance <= 1:
+        raise InvalidParameter("a coupling's slack must be a Fraction from 0 to 1: a proved bound, not a float.")
+    return (1 + exp_upper(epsilon)) * Fraction(distance)

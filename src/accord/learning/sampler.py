@@ -11,12 +11,13 @@ from accord._exact import Number
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning.aggregate import aggregate
+from accord.learning.aggregate import aggregate, coupling_charge, is_isolated
 from accord.learning.blocks import Progress, count_units, fit_blocks, partition, unit_numbers
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
 from accord.learning.records import as_records
 from accord.ledger import Ledger, spending
+from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
@@ -24,6 +25,7 @@ from accord.randomness import PrivateRandomness, SharedRandomness, require_priva
 __all__ = ["PrivateSampler"]
 
 _HOPELESS = Fraction(1, 2)
+_LEAST_DELTA = Fraction(1, 2**100)
 _COPIES = Isolation()
 
 
@@ -39,6 +41,7 @@ class PrivateSampler:
     -----------------
     - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns. It needs three facts only: a
       unit is in one block chosen without looking, a block's vote depends on this block alone, the selection is exact.
+    - A coupling that is not isolated is paid for out of ``delta``: the selection runs at ``delta - coupling_charge``.
     - A fit that fails is that block's abstention and changes nothing else.
     - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the
       same. With ``draws > 1`` the law of the tuple is selected: it is not exactly a tuple of the learned law.
@@ -58,7 +61,7 @@ class PrivateSampler:
     draws
         R, independent draws of the coupling on the same blocks.
     coupling
-        An isolated coupling; by default the one of the learner's family.
+        An isolated coupling, or one that states its slack; by default the one of the learner's family.
     isolation
         How fits are kept apart: `Isolation()` copies the learner, ``Isolation(kind="process")`` forks a process a
         block.
@@ -123,10 +126,30 @@ class PrivateSampler:
 
     @property
     def mode(self) -> StableMode | BestOfDraws:
-        """The selection: `StableMode` for one draw, `BestOfDraws` for several."""
+        """The selection: `StableMode` for one draw, `BestOfDraws` for several, at ``delta - coupling_charge``."""
+        return self._mode_for(self.coupling)
+
+    @property
+    def coupling_charge(self) -> Fraction:
+        """What of ``delta`` pays for a coupling that is not isolated; 0 for the others."""
+        return self._charge_of(self.coupling)
+
+    def _charge_of(self, coupling: Coupling | None) -> Fraction:
+        if coupling is None:  # the family's, which is looked up when the number of columns is known
+            return Fraction(0)
+        return coupling_charge(coupling, epsilon=self.epsilon, laws=self.blocks, records=self.records, draws=self.draws)
+
+    def _mode_for(self, coupling: Coupling | None) -> StableMode | BestOfDraws:
+        charge = self._charge_of(coupling)
+        if charge and self.delta - charge < _LEAST_DELTA:
+            message = (
+                f"delta must be above the coupling's charge, {short_text(charge, up=True)} at these sizes, by at least "
+                f"2^-100."
+            )
+            raise InvalidParameter(message)
         if self.draws == 1:
-            return StableMode(epsilon=self.epsilon, delta=self.delta)
-        return BestOfDraws(epsilon=self.epsilon, delta=self.delta, draws=self.draws)
+            return StableMode(epsilon=self.epsilon, delta=self.delta - charge)
+        return BestOfDraws(epsilon=self.epsilon, delta=self.delta - charge, draws=self.draws)
 
     @property
     def guarantee(self) -> ApproxDP:
@@ -154,7 +177,8 @@ class PrivateSampler:
             The unit of each record, shape (n,): all records of one person go to one block. By default each record is
             one.
         shared
-            Key of partition, learner seeds and coupling; by default a fresh one. Must not depend on the data.
+            Key of partition, learner seeds and, if it is isolated, coupling; by default a fresh one. Must not depend on
+            the data. Any other coupling has a fresh secret key of its own.
         randomness
             Source of the release noise; leave it out.
         progress
@@ -176,6 +200,7 @@ class PrivateSampler:
         randomness, shared = require_private(randomness), require_shared(shared)
         records = as_records(data)
         coupling, least = self._coupling_for(records.shape[1])
+        mode = self._mode_for(coupling)
         if units is None and unit not in {None, "record"}:
             raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
         n_or_units = unit_numbers(len(records) if units is None else units)
@@ -186,7 +211,7 @@ class PrivateSampler:
         rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
         word = unit or ("record" if units is None else "unit")
         guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
-        with spending(ledger, guarantee, what=self._summary()):
+        with spending(ledger, guarantee, what=self._summary(coupling)):
             laws = fit_blocks(
                 self.learner,
                 records,
@@ -199,16 +224,20 @@ class PrivateSampler:
                 laws,
                 records=self.records,
                 coupling=coupling,
-                mode=self.mode,
+                mode=mode,
                 shared=shared.child("coupling"),
                 randomness=randomness,
             )
         return Release(release.value, guarantee)
 
-    def _summary(self) -> str:
+    def _summary(self, coupling: Coupling) -> str:
         """Public words for a ledger."""
         learner = type(self.learner).__name__
-        return f"private sampler: {learner}, {self.blocks} blocks, {self.records} records, {self.draws} draws"
+        text = f"private sampler: {learner}, {self.blocks} blocks, {self.records} records, {self.draws} draws"
+        if is_isolated(coupling):
+            return text
+        charge = short_text(self._charge_of(coupling), up=True)
+        return f"{text}, {type(coupling).__name__} ({charge} of delta pays for it)"
 
     def _coupling_for(self, dimension: int) -> tuple[Coupling, int]:
         """Return the coupling and the least number of units in a block; refuse tuples too small to couple."""
