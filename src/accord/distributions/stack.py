@@ -116,8 +116,9 @@ def _row(law: object, points: Points, atoms: Flags) -> _Floats | None:
         if not isinstance(law, Distribution) or law.dimension != points.dimension:
             return None
         found = np.asarray(log_density_at(law, points, atoms), dtype=np.float64)
-        if found.shape != (len(points),) or np.isnan(found).any():
+        top = float(found.max(initial=-np.inf))  # NaN if any is
+        if found.shape != (len(points),) or np.isnan(top):
             return None
     except Exception:  # noqa: BLE001 - one law's failure is its own
         return None
-    return np.where(found == np.inf, -np.inf, found)
+    return found if top < np.inf else np.where(found == np.inf, -np.inf, found)

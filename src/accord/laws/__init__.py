@@ -2,6 +2,7 @@
 
 from accord.laws.check import DPCheck, Witness, check_dp
 from accord.laws.divergences import hellinger, kl_divergence, total_variation
+from accord.laws.estimate import Estimate, estimate_total_variation
 from accord.laws.finite import FiniteLaw
 from accord.laws.hockey_stick import hockey_stick, smallest_delta, smallest_epsilon, smallest_exp_epsilon
 from accord.laws.kernel import FiniteKernel
@@ -10,11 +11,13 @@ from accord.laws.pure_bounds import pure_kl_bound, pure_symmetric_kl_bound, pure
 
 __all__ = [
     "DPCheck",
+    "Estimate",
     "FiniteKernel",
     "FiniteLaw",
     "PureApproximation",
     "Witness",
     "check_dp",
+    "estimate_total_variation",
     "hellinger",
     "hockey_stick",
     "kl_divergence",

@@ -1,0 +1,210 @@
+"""A law on the line taken apart: its atoms, its parts with a density, and where to cut the line for integrals."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.distributions import (
+    Atoms,
+    Categorical,
+    Distribution,
+    Measure,
+    Mixture,
+    OnALine,
+    Piecewise,
+    PointMass,
+    Product,
+    ScipyLaw,
+    Uniform,
+    on_a_line,
+)
+from accord.distributions._measured import every_column, log_density_at
+from accord.distributions._points import Points
+
+__all__ = ["Cuts", "Line", "cuts", "quantiles", "take_apart"]
+
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+_FARTHEST = 1e150
+_MOST_WHOLE_NUMBERS = 1_000_000
+_NEGLIGIBLE = 1e-18
+_TINY = 5e-324
+_LEVELS = np.concatenate([[_TINY, 1e-160, 1e-80, 1e-40], np.logspace(-20, -2, 37), np.arange(1, 33) / 64])
+_FEW_LEVELS = _LEVELS[[0, 3, 4, 10, 16, 22, 28, 34, 40, 48, 56, 64, 72]]
+_MANY_PARTS = 20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A law on the line: numbers that may be atoms, and laws with densities, each with its weight."""
+
+    law: Distribution
+    places: _Floats
+    parts: tuple[tuple[float, OnALine], ...]
+
+    def log_density(self, x: _Floats) -> _Floats:
+        """Return the log density of the part without atoms."""
+        if not self.parts:
+            return np.full(len(x), -np.inf)
+        return log_density_at(self.law, Points(x, dimension=1), None)
+
+    def log_mass(self, x: _Floats) -> _Floats:
+        """Return the log probability of single numbers."""
+        points = Points(x, dimension=1)
+        return log_density_at(self.law, points, every_column(points))
+
+    def interval(self, low: _Floats, high: _Floats) -> _Floats:
+        """Return the probability of intervals under the part without atoms."""
+        total = np.zeros(len(low))
+        for weight, part in self.parts:
+            total += weight * part.interval(low, high)
+        return total
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuts:
+    """Where to cut the line, and the middle and the scale of the laws there."""
+
+    points: _Floats
+    centre: float
+    spread: float
+
+
+def take_apart(law: Distribution) -> Line | None:
+    """Return a law of one column with its atoms and densities apart, or None if they are not known."""
+    if law.dimension != 1:
+        return None
+    places: list[_Floats] = [np.empty(0)]
+    parts: list[tuple[float, OnALine]] = []
+    for weight, piece in _pieces(law, 1.0):
+        found = _places(piece)
+        if found is not None:
+            places.append(found)
+        elif piece.measure is Measure.LEBESGUE and (line := on_a_line(piece)) is not None:
+            parts.append((weight, line))
+        else:
+            return None
+    return Line(law=law, places=np.unique(np.concatenate(places)), parts=tuple(parts))
+
+
+def _pieces(law: Distribution, weight: float) -> Iterator[tuple[float, Distribution]]:
+    """Yield the laws of which a law is mixed."""
+    if isinstance(law, Mixture):
+        for part, share in law.positive:
+            yield from _pieces(part, weight * share)
+    elif isinstance(law, Product) and len(law.factors) == 1:
+        yield from _pieces(law.factors[0], weight)
+    elif isinstance(law, Atoms) and law.rest is not None and law.rest_mass > 0:
+        yield weight, Atoms(law.values, law.masses, law.rest) if any(law.masses) else law.rest
+        if any(law.masses):
+            yield from _pieces(law.rest, weight * law.rest_mass)
+    else:
+        yield weight, law
+
+
+def _places(law: Distribution) -> _Floats | None:
+    """Return the numbers that may be atoms of a law; None for one with a density, and for other labels."""
+    if isinstance(law, Atoms):
+        return np.array([value for value, mass in zip(law.values, law.masses, strict=True) if mass > 0])
+    if isinstance(law, PointMass):
+        return None if law.vector is None else np.array(law.vector)
+    if isinstance(law, Categorical):
+        numbers = [number for number in map(_as_number, law.categories) if number is not None]
+        return np.array(numbers) if len(numbers) == len(law.categories) else None
+    line = on_a_line(law) if law.measure is Measure.COUNTING else None
+    return None if line is None else _whole_numbers(line)
+
+
+def _as_number(label: object) -> float | None:
+    """Return a label as a number if it is one that floats hold exactly."""
+    if isinstance(label, bool) or not isinstance(label, (int, float)) or not abs(label) <= 2.0**53:
+        return None
+    return float(label)
+
+
+def _whole_numbers(law: OnALine) -> _Floats | None:
+    """Return the whole numbers that carry all mass of a law but a negligible rest; None if they do not carry it."""
+    low, high = quantiles(law, np.array([_NEGLIGIBLE]))
+    first, last = math.floor(low[0]), math.ceil(high[0])
+    if not last - first < _MOST_WHOLE_NUMBERS:
+        return None
+    numbers = np.arange(first, last + 1, dtype=np.float64)
+    mass = float(np.exp(law.log_density(numbers[:, None])).sum())
+    return numbers if abs(mass - 1) < 1e-9 else None
+
+
+def quantiles(law: OnALine, levels: _Floats) -> tuple[_Floats, _Floats]:
+    """Return the least floats with ``P(X <= x) >= level``, and with ``P(X > x) <= level``: bisection of all floats."""
+    return _bisect(lambda x: law.cdf(x) >= levels, len(levels)), _bisect(
+        lambda x: law.interval(x, np.full(len(x), np.inf)) <= levels, len(levels)
+    )
+
+
+def _bisect(reached: object, count: int) -> _Floats:
+    """Return the least float at which a condition that stays true becomes true, shape (count,)."""
+    edge = _ordinal(np.array([1e300]))[0]
+    low, high = np.full(count, -edge), np.full(count, edge)
+    for _ in range(65):
+        middle = low // 2 + high // 2 + (low & high & 1)
+        true = np.asarray(reached(_from_ordinal(middle)))  # type: ignore[operator]
+        low, high = np.where(true, low, middle), np.where(true, middle, high)
+    return _from_ordinal(high)
+
+
+def _ordinal(x: _Floats) -> _Ints:
+    """Return the place of each float in the order of all floats, 0 for zero."""
+    bits = np.abs(x).view(np.int64)
+    return np.where(x < 0, -bits, bits)
+
+
+def _from_ordinal(place: _Ints) -> _Floats:
+    size = np.abs(place).view(np.float64)
+    return np.where(place < 0, -size, size)
+
+
+def cuts(first: Line, second: Line) -> Cuts:
+    """Return where to cut the line so that between two cuts every part is smooth, and the mass outside is none."""
+    parts = [part for line in (first, second) for _, part in line.parts]
+    levels = _LEVELS if len(parts) <= _MANY_PARTS else _FEW_LEVELS
+    found, centres, spread = [], [], 0.0
+    for part in parts:
+        low, high = quantiles(part, levels)
+        found += [low, high, _corners(part)]
+        centres.append(float(low[-1]))
+        spread = max(spread, float(high[-8 if levels is _LEVELS else -3] - low[-8 if levels is _LEVELS else -3]))
+    if not parts:
+        return Cuts(points=np.empty(0), centre=0.0, spread=1.0)
+    points = np.unique(np.concatenate(found))
+    centre = float(np.median(centres))
+    reach = min(1e300, _FARTHEST * spread)
+    points = np.clip(points, max(-1e300, centre - reach), min(1e300, centre + reach))
+    points = np.unique(np.concatenate([points, _geometric(points - centre) + centre]))
+    return Cuts(points=points, centre=centre, spread=spread)
+
+
+def _corners(law: OnALine) -> _Floats:
+    """Return where a density may jump."""
+    if isinstance(law, Piecewise):
+        return np.array(law.edges)
+    if isinstance(law, Uniform):
+        return np.array([*law.low, *law.high])
+    return np.array(law.support) if isinstance(law, ScipyLaw) else np.empty(0)
+
+
+def _geometric(distances: _Floats) -> _Floats:
+    """Return points between neighbours more than a factor of 4 apart, as seen from 0."""
+    extra = [np.empty(0)]
+    for sign in (-1.0, 1.0):
+        side = np.sort(sign * distances[sign * distances > 0])
+        with np.errstate(over="ignore"):
+            steps = np.ceil(np.log(side[1:] / side[:-1]) / math.log(4.0))
+        for low, high, step in zip(side[:-1], side[1:], steps, strict=True):
+            if 1 < step < 2000:
+                extra.append(sign * np.geomspace(low, high, int(step) + 1)[1:-1])
+    return np.concatenate(extra)
