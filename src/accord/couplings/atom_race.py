@@ -1,0 +1,236 @@
+"""A race on a countable universe that nobody lists: integers, text, any label."""
+
+import struct
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._label_bytes import label_bytes, label_of, split
+from accord.couplings.protocol import Coupled
+from accord.distributions import Atoms, Categorical, Distribution, Mixture, PointMass
+from accord.distributions.categorical import label_array
+from accord.errors import InvalidParameter
+from accord.randomness import SharedRandomness, mix, require_shared, uniform_open
+
+__all__ = ["AtomRace", "ListsAtoms"]
+
+_LISTED_MASS = 1 - 2.0**-40
+_CELLS_AT_ONCE = 1 << 21
+
+_Floats = NDArray[np.float64]
+_Words = NDArray[np.uint64]
+
+
+@runtime_checkable
+class ListsAtoms(Distribution, Protocol):
+    """A law of one column and countable support that can list nearly all of its mass."""
+
+    def support_atoms(self, mass: float) -> tuple[Sequence[Hashable], Sequence[float]]:
+        """Return distinct labels with at least this total probability, and the probability of each."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomRace:
+    """Couple laws of finite or countable support on a universe of labels that is never listed.
+
+    Every label y has an arrival ``E_y ~ Exp(1)`` that is computed from the shared key, the draw and the bytes of y. A
+    law P takes the label with the least ``E_y / P(y)`` among those to which it gives weight. Laws need not agree on a
+    list of labels, and a law costs what its own support costs.
+
+    Formal guarantees
+    -----------------
+    - Marginal: a block's record has its own law, up to the rounding of floats; for a law that lists all but a mass m of
+      its support, up to m.
+    - Agreement, for one record: that of one race on the union of the supports, ``agreement(P, Q)``; at least
+      ``(1 - TV) / (1 + TV)``. Record by record, for l records: the power l of that, which is worse than a joint race.
+    - Isolation: a block's key is a function of its own law, the public parameters and the shared key. No order of
+      labels, of a dict or of the laws matters, and no hash seed of Python.
+    - Labels: -0.0 is 0.0, and 1.0 is 1; True is not 1. A law with a NaN label abstains.
+    - Not promised: any privacy; a joint coupling of several records, for which `RaceCoupling` needs a public list.
+
+    Parameters
+    ----------
+    record_by_record
+        Whether tuples of several records may be coupled by as many independent races.
+    most_atoms
+        A law with a longer list abstains.
+
+    Source
+    ------
+    theory 4 (L3, L4), 8 (S1); proof page ``docs/proofs/atom-race.md``.
+
+    Examples
+    --------
+    >>> laws = [Categorical(["a", "b"], [0.9, 0.1]), Categorical(["c", "a"], [0.1, 0.9]), PointMass("a")]
+    >>> coupled = AtomRace().couple(laws, records=1, draws=5, shared=SharedRandomness(3))
+    >>> [coupled.decode(draw, coupled.keys[draw, 0]).tolist() for draw in range(2)]
+    [[['a']], [['a']]]
+    >>> bool(coupled.keys[0, 0] == coupled.keys[0, 1] == coupled.keys[0, 2])
+    True
+
+    """
+
+    record_by_record: bool = False
+    most_atoms: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.record_by_record, bool):
+            raise InvalidParameter("record_by_record must be True or False.")
+        object.__setattr__(self, "most_atoms", _check.integer("most_atoms", self.most_atoms, least=1))
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's key is a function of law i, public values and the shared key alone."""
+        return True
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple the laws, ``draws`` times independently.
+
+        Parameters
+        ----------
+        laws
+            `Categorical`, `PointMass`, `Atoms` without a rest, mixtures of these, and laws with `support_atoms`.
+            Anything else, and whatever goes wrong inside a law, is `ABSTAIN` for that block.
+        records
+            Length of a tuple: 1, or any with ``record_by_record``.
+        draws
+            At least 1.
+        shared
+            The key that all blocks share.
+
+        Raises
+        ------
+        InvalidParameter
+            If several records are asked for without ``record_by_record``, or a number is out of its range.
+
+        """
+        size = _check.integer("records", records, least=1)
+        rounds = _check.integer("draws", draws, least=1)
+        shared = require_shared(shared)
+        if size > 1 and not self.record_by_record:
+            raise InvalidParameter(
+                "records must be 1: without a public list of labels several records can only be coupled one by one, "
+                "which agrees less often. Ask for that with record_by_record=True, or list the labels and take "
+                "RaceCoupling."
+            )
+        race = _Race(shared, records=size, draws=rounds)
+        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
+        for block, law in enumerate(laws):
+            found = self._votes(law, race)
+            if found is not None:
+                keys[:, block] = found
+        return Coupled(keys=keys, decode=_decode)
+
+    def _votes(self, law: object, race: "_Race") -> list[bytes] | None:
+        try:
+            with np.errstate(all="ignore"):
+                return race.votes(*_atoms(law, most=self.most_atoms))
+        except Exception:  # noqa: BLE001 - one law's failure is one block's abstention
+            return None
+
+
+@final
+class _Race:
+    """The arrivals of all labels, computed when a law asks for them.
+
+    What is remembered between laws is a function of labels, key and draw alone, so it is the same whoever asks first.
+    """
+
+    __slots__ = ("_arrivals", "_draws", "_key", "_last", "_records", "_tags")
+
+    def __init__(self, shared: SharedRandomness, *, records: int, draws: int) -> None:
+        self._key = shared.stream("atom race", "labels").bytes(32)
+        self._records = records
+        rows = np.array([(draw, record) for draw in range(draws) for record in range(records)], dtype=np.int64)
+        self._draws = shared.hash_rows(rows, "atom race", "draws")
+        self._tags: dict[bytes, int] = {}
+        self._last = b""
+        self._arrivals: _Floats = np.zeros((0, 0))
+
+    def votes(self, names: list[bytes], masses: _Floats) -> list[bytes]:
+        """Return one law's vote in each draw: the bytes of its labels, each after its length.
+
+        Parameters
+        ----------
+        names
+            Distinct bytes of labels, sorted, so that a tie goes to the least of them.
+        masses
+            Their weights, shape (n,), positive.
+
+        """
+        tags = np.array([self._tag(name) for name in names], dtype=np.uint64)
+        logs = np.log(masses)
+        step = max(1, _CELLS_AT_ONCE // len(names))
+        if len(self._draws) <= step:
+            winners = (self._all_arrivals(tags) - logs).argmin(axis=1)
+        else:
+            parts = [self._draws[start : start + step] for start in range(0, len(self._draws), step)]
+            winners = np.concatenate([(_log_arrivals(tags, part) - logs).argmin(axis=1) for part in parts])
+        framed = {winner: struct.pack("<Q", len(names[winner])) + names[winner] for winner in set(winners.tolist())}
+        return [b"".join(map(framed.__getitem__, row)) for row in winners.reshape(-1, self._records).tolist()]
+
+    def _all_arrivals(self, tags: _Words) -> _Floats:
+        known = tags.tobytes()
+        if known != self._last:
+            self._arrivals, self._last = _log_arrivals(tags, self._draws), known
+        return self._arrivals
+
+    def _tag(self, name: bytes) -> int:
+        tag = self._tags.get(name)
+        if tag is None:
+            digest = blake2b(name, key=self._key, digest_size=8, person=b"accord-atoms").digest()
+            tag = self._tags[name] = int.from_bytes(digest, "little")
+        return tag
+
+
+def _log_arrivals(tags: _Words, draws: _Words) -> _Floats:
+    """Return the log arrival of each label in each draw, shape (draws, labels)."""
+    uniform = uniform_open(mix(mix(draws)[:, None] ^ tags[None, :]))
+    return np.asarray(np.log(-np.log(uniform)))
+
+
+def _atoms(law: object, *, most: int) -> tuple[list[bytes], _Floats]:
+    """Return the labels of positive weight as sorted bytes, and their weights; it raises for a law that has no list."""
+    gathered: dict[bytes, float] = {}
+    for labels, masses in _lists(law):
+        if len(labels) != len(masses) or len(labels) > most:
+            raise InvalidParameter("a law must list as many weights as labels, and not too many.")
+        for name, mass in zip(map(label_bytes, labels), masses, strict=True):
+            gathered[name] = gathered.get(name, 0.0) + float(mass)
+    names = sorted(name for name, mass in gathered.items() if mass != 0)
+    weights = np.array([gathered[name] for name in names])
+    if not (0 < len(names) <= most and (weights > 0).all() and np.isfinite(weights.sum())):
+        raise InvalidParameter("weights must be finite and at least 0, with a positive sum.")
+    return names, weights
+
+
+def _lists(law: object) -> Iterator[tuple[Sequence[Hashable], Sequence[float]]]:
+    """Yield lists of labels and weights that make up a law."""
+    if type(law) is Categorical:
+        yield law.categories, law.probabilities
+    elif type(law) is PointMass and law.dimension == 1:
+        yield (law.label if law.vector is None else law.vector[0],), (1.0,)
+    elif type(law) is Atoms and law.rest_mass == 0:
+        yield law.values, law.masses
+    elif type(law) is Mixture:
+        for part, weight in law.positive:
+            for labels, masses in _lists(part):
+                yield labels, [weight * mass for mass in masses]
+    elif isinstance(law, ListsAtoms) and law.dimension == 1:
+        yield law.support_atoms(_LISTED_MASS)
+    else:
+        raise InvalidParameter("a law must be able to list its labels.")
+
+
+def _decode(draw: int, key: bytes) -> NDArray[Any]:  # noqa: ARG001 - labels look alike in every draw
+    """Return the records of a key, shape (l, 1)."""
+    return label_array([label_of(name) for name in split(key)])[:, None]
