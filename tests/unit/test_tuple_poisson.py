@@ -334,7 +334,7 @@ def test_the_ledger_names_coupling_and_charge(tmp_path: Path) -> None:
             sampler(coupling).release(["a", "b"] * 600, ledger=ledger)
             return " ".join(str(entry.what) for entry in ledger.entries())
 
-    assert "Stated (3.71828182847e-09 of delta pays for it)" in words(Stated())
+    assert "Stated (3.71828182846e-09 of delta pays for it)" in words(Stated())
     assert "TuplePoissonCoupling (0 of delta pays for it)" in words(TuplePoissonCoupling())
     assert "delta" not in words(RaceCoupling(["a", "b"]))
 
