@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from accord.distributions._points import Points
 from accord.distributions.protocol import Distribution, Measure, WithAtoms
+from accord.errors import InvalidParameter
 
 __all__ = [
     "Flags",
@@ -51,7 +52,7 @@ def atom_columns(law: Distribution, points: Points) -> Flags:
     if law.measure is Measure.LEBESGUE:
         return None
     mass = law.log_mass(points.raw) if isinstance(law, WithAtoms) else law.log_density(points.raw)
-    return _whole(np.asarray(mass) > -np.inf, points.dimension)
+    return _whole(_one_each(mass, points) > -np.inf, points.dimension)
 
 
 def log_density_at(law: Distribution, points: Points, atoms: Flags) -> _Floats:
@@ -59,14 +60,14 @@ def log_density_at(law: Distribution, points: Points, atoms: Flags) -> _Floats:
     if isinstance(law, Measured):
         return law.log_density_at(points, atoms)
     if law.measure is Measure.LEBESGUE:
-        return outside_atoms(np.asarray(law.log_density(points.raw), dtype=np.float64), atoms)
+        return outside_atoms(_one_each(law.log_density(points.raw), points), atoms)
     has_mass = isinstance(law, WithAtoms)
     mass = law.log_mass(points.raw) if isinstance(law, WithAtoms) else law.log_density(points.raw)
-    mass = np.asarray(mass, dtype=np.float64)
+    mass = _one_each(mass, points)
     counted = np.zeros(len(points), dtype=bool) if atoms is None else atoms.all(axis=1)
     if law.measure is Measure.COUNTING or not has_mass:
         return np.where(counted, mass, -np.inf)
-    density = np.where(mass > -np.inf, -np.inf, law.log_density(points.raw))
+    density = np.where(mass > -np.inf, -np.inf, _one_each(law.log_density(points.raw), points))
     return np.where(counted, mass, outside_atoms(density, atoms))
 
 
@@ -103,6 +104,14 @@ def common_measure(laws: Iterable[Distribution]) -> Measure:
     """Return the measure of several laws together."""
     measures = {law.measure for law in laws}
     return measures.pop() if len(measures) == 1 else Measure.BOTH
+
+
+def _one_each(values: object, points: Points) -> _Floats:
+    """Return what a foreign law says as one float for each record, or refuse another shape."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (len(points),):
+        raise InvalidParameter("log_density and log_mass must return one number for each record.")
+    return array
 
 
 def _whole(records: NDArray[Any], dimension: int) -> Flags:

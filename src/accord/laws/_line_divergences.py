@@ -105,9 +105,10 @@ def _relative_gap(own: _Floats, other: _Floats) -> _Floats:
         small = np.where(np.abs(ratio) < _SMALL, ratio, 0.0)
         series = small**2 * (1 / 2 + small * (1 / 6 + small * (1 / 24 + small * (1 / 120 + small / 720))))
         near = np.exp(base) * series
-        far = np.exp(other[both]) - np.exp(base) * (1 + ratio)
-        far = np.where((ratio > -np.inf) & (np.exp(base) == 0), np.exp(other[both]), far)
-        far = np.where((ratio == -np.inf) & (np.exp(base) > 0), np.inf, far)
+        # In logs, since p may underflow where p log p does not.
+        loss = np.exp(base + np.log(np.abs(1 + ratio)))
+        far = np.exp(other[both]) - np.where(ratio < -1, -loss, loss)
+        far = np.where(ratio == -np.inf, np.where(np.exp(base) > 0, np.inf, 0.0), far)
     found[both] = np.where(np.abs(ratio) < _SMALL, near, far)
     return found
 

@@ -21,7 +21,8 @@ def integrals(function: Callable[[_Floats], _Floats], cuts: _Floats) -> _Floats:
     """Return the integral of a function that is at least 0 between each two neighbouring cuts, shape (m - 1,).
 
     Gauss-Legendre panels are halved until a panel and its halves agree to 1e-11 of their own, 1e-13 of the total or
-    1e-27, which is what squares of rounding errors are worth. A function that is infinite at a node makes its panel infinite.
+    1e-27, which is what squares of rounding errors are worth. A function that is infinite at a
+    node makes its panel infinite.
     """
     low, high, owner = cuts[:-1], cuts[1:], np.arange(len(cuts) - 1)
     rough = _panels(function, low, high)
