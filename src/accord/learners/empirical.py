@@ -1,5 +1,6 @@
 """Laws on a public list of labels by counting."""
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
@@ -7,6 +8,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord import _check
+from accord._exact import Number
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
 from accord.errors import FitFailed, InvalidParameter
@@ -14,6 +17,7 @@ from accord.errors import FitFailed, InvalidParameter
 __all__ = ["EmpiricalLearner"]
 
 _ADDED = 0.25
+_ROUND_UP = 1.0 + 1e-12
 
 
 @final
@@ -28,6 +32,7 @@ class EmpiricalLearner:
     -----------------
     - Purity: the law is a function of the counts of the listed labels alone; the seed is not read.
     - Failure: `FitFailed`, with a text that holds no data.
+    - `sample_complexity` and `tuple_total_variation` hold for every law on the listed labels.
     - Not promised: unbiased frequencies.
 
     Parameters
@@ -35,7 +40,7 @@ class EmpiricalLearner:
     categories
         Distinct labels, public: they must not be read off the data. Floats are refused: they are no labels.
 
-    Source: theory 8 S6.
+    Source: theory 6, S6; proof page ``docs/proofs/learners.md``.
 
     Examples
     --------
@@ -83,3 +88,45 @@ class EmpiricalLearner:
             raise FitFailed("no law on labels can be fitted: no record is in the list of categories.")
         counts = np.bincount(found, minlength=len(self.categories))
         return Categorical(self.categories, counts + _ADDED)
+
+    def sample_complexity(self, alpha: Number, beta: Number) -> int:
+        """Return a number b of records from which on the law is within total variation ``alpha`` of any law.
+
+        It fails with probability at most ``beta``. With the added c = 1/4 the mean total variation is at most
+        ``(sqrt((d - 1) b) / 2 + c (d - 1)) / (b + c d)``, one record moves it by at most ``1 / (b + c d)``, and
+        McDiarmid's inequality does the rest.
+
+        Parameters
+        ----------
+        alpha, beta
+            Strictly between 0 and 1.
+
+        """
+        accuracy = float(_check.probability("alpha", alpha))
+        failure = float(_check.probability("beta", beta))
+        rest = len(self.categories) - 1
+        spread = 0.5 * math.sqrt(rest) + math.sqrt(-math.log(failure) / 2)
+        # alpha (b + c d) >= spread sqrt(b) + c (d - 1), a quadratic in sqrt(b): true from its larger root on.
+        inside = spread**2 + 4 * accuracy * _ADDED * (rest - accuracy * (rest + 1))
+        root = (spread + math.sqrt(max(inside, 0.0))) / (2 * accuracy)
+        return max(1, math.ceil(root**2 * _ROUND_UP))
+
+    def tuple_total_variation(self, records: int, block_size: int) -> float:
+        """Return an upper bound on the mean total variation of tuples: E TV(q^l, p^l), q fitted to b records of p.
+
+        The lesser of ``l E TV`` and, by Hellinger, ``sqrt(1 - (1 - h)^(2 l))`` with h = E h^2 at most
+        ``1 - sqrt(b / (b + c d)) + (d - 1) / (2 b)`` (theory L5, S6).
+
+        Parameters
+        ----------
+        records, block_size
+            l and b, at least 1.
+
+        """
+        size = _check.integer("records", records, least=1)
+        block = _check.integer("block_size", block_size, least=1)
+        rest, all_added = len(self.categories) - 1, _ADDED * len(self.categories)
+        plain = size * (0.5 * math.sqrt(rest * block) + _ADDED * rest) / (block + all_added)
+        squared = 1 - math.sqrt(block / (block + all_added)) + rest / (2 * block)
+        joint = math.sqrt(-math.expm1(2 * size * math.log1p(-squared))) if squared < 1 else 1.0
+        return min(1.0, plain, joint)
