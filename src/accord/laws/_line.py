@@ -36,6 +36,7 @@ _TINY = 5e-324
 _LEVELS = np.concatenate([[_TINY, 1e-160, 1e-80, 1e-40], np.logspace(-20, -2, 37), np.arange(1, 33) / 64])
 _FEW_LEVELS = _LEVELS[[0, 3, 4, 10, 16, 22, 28, 34, 40, 48, 56, 64, 72]]
 _MANY_PARTS = 20
+_BESIDE = 16.0
 
 
 @final
@@ -172,10 +173,11 @@ def cuts(first: Line, second: Line) -> Cuts:
     """Return where to cut the line so that between two cuts every part is smooth, and the mass outside is none."""
     parts = [part for line in (first, second) for _, part in line.parts]
     levels = _LEVELS if len(parts) <= _MANY_PARTS else _FEW_LEVELS
-    found, centres, spread = [], [], 0.0
+    corners = np.unique(np.concatenate([np.empty(0), *map(_corners, parts)]))
+    found, centres, spread = [corners], [], 0.0
     for part in parts:
         low, high = quantiles(part, levels)
-        found += [low, high, _corners(part)]
+        found += [low, high]
         centres.append(float(low[-1]))
         spread = max(spread, float(high[-8 if levels is _LEVELS else -3] - low[-8 if levels is _LEVELS else -3]))
     if not parts:
@@ -185,7 +187,18 @@ def cuts(first: Line, second: Line) -> Cuts:
     reach = min(1e300, _FARTHEST * spread)
     points = np.clip(points, max(-1e300, centre - reach), min(1e300, centre + reach))
     points = np.unique(np.concatenate([points, _geometric(points - centre) + centre]))
-    return Cuts(points=points, centre=centre, spread=spread)
+    return Cuts(points=_apart(points, corners), centre=centre, spread=spread)
+
+
+def _apart(points: _Floats, corners: _Floats) -> _Floats:
+    """Return the points without those that are a few floats beside a corner: rounded nodes could not be told apart."""
+    if len(corners) == 0:
+        return points
+    after = np.clip(np.searchsorted(corners, points), 0, len(corners) - 1)
+    gaps = [points - corners[place] for place in (after, np.maximum(after - 1, 0))]
+    gap = np.minimum(np.abs(gaps[0]), np.abs(gaps[1]))
+    kept: _Floats = points[(gap == 0) | (gap > _BESIDE * np.spacing(np.abs(points)))]
+    return kept
 
 
 def _corners(law: OnALine) -> _Floats:
