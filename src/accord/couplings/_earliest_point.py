@@ -16,6 +16,7 @@ LAYER_BITS = 40
 """A point's number is its layer times 2^40, plus its place in that layer."""
 
 _FIRST_WINDOW, _GROWTH = 0.25, 1.3
+_FEW_POINTS = 4.0
 
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
@@ -52,7 +53,7 @@ def earliest_point(
                 for draw in group
             ]
             search = _Search(laws, bounds[laws], draws=len(group), most_points=most_points)
-            end = _FIRST_WINDOW
+            end = max(_FIRST_WINDOW, _FEW_POINTS / 2.0**top)
             while search.running.any():
                 search.see(rows, [_merged([layer.window(end) for layer in draw]) for draw in layers])
                 end *= _GROWTH
