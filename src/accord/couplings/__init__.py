@@ -7,6 +7,7 @@ from accord.couplings.poisson import PoissonCoupling
 from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
 from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.reference import TupleReference
+from accord.couplings.shift_rounding import ShiftRounding
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.randomness import PrivateRandomness, SharedRandomness
 
@@ -21,6 +22,7 @@ __all__ = [
     "PrivateRandomness",
     "RaceCoupling",
     "SharedRandomness",
+    "ShiftRounding",
     "TuplePoissonCoupling",
     "TupleReference",
     "Vote",
