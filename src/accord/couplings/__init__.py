@@ -9,15 +9,19 @@ from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.reference import TupleReference
 from accord.couplings.shift_rounding import ShiftRounding
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
+from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [
     "AtomRace",
     "Coupled",
     "Coupling",
+    "Diagnosis",
     "LawCoupling",
     "ListsAtoms",
+    "ModelReference",
     "NormalLattice",
+    "NormalReference",
     "PoissonCoupling",
     "PrivateRandomness",
     "RaceCoupling",
@@ -25,7 +29,9 @@ __all__ = [
     "ShiftRounding",
     "TuplePoissonCoupling",
     "TupleReference",
+    "TwoStageCoupling",
     "Vote",
     "agreement",
     "joint_law",
+    "widened",
 ]

@@ -1,0 +1,239 @@
+"""Candidate tuples for laws without a statistic: records of one of several public models."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from accord import _check
+from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._line_mixtures import LineMixture, line_mixture, tuple_densities
+from accord.couplings._shortfall import usual_candidates
+from accord.couplings.reference import BATCH
+from accord.distributions import Distribution, Mixture, log_densities
+from accord.errors import FitFailed, InvalidParameter
+from accord.randomness import Generator, SharedRandomness
+
+__all__ = ["ModelReference", "widened"]
+
+_Floats = NDArray[np.float64]
+
+_NUMBERS_AT_ONCE = 4_000_000
+_PILOT = 512
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ModelReference:
+    """Tuples of l records from one of several public models, each equally likely; it satisfies `TupleReference`.
+
+    Formal guarantees
+    -----------------
+    - Points: independent, a model drawn anew for each, a function of key, draw and number. Records are shuffled, so a
+      model that groups its records by component does no harm.
+    - Ratios: ``log dq^l/dnu`` with nu the mixture of the models' tuples, in logs. At atoms of a model masses count.
+      Mixtures of normal laws on a line are evaluated by compiled code.
+    - Not promised: that the models surround a law. Where they do not, see `TwoStageCoupling`.
+
+    Parameters
+    ----------
+    models
+        At least two public laws of one dimension: for instance `widened`, from a private release.
+
+    Source
+    ------
+    theory S1, S4; proof page ``docs/proofs/two-stage.md``.
+
+    """
+
+    models: tuple[Distribution, ...]
+    common: Mixture
+    tables: tuple[LineMixture, ...] | None
+
+    def __init__(self, models: Iterable[Distribution]) -> None:
+        found = tuple(models)
+        if len(found) < 2:
+            raise InvalidParameter("models must hold at least two laws.")
+        object.__setattr__(self, "models", found)
+        object.__setattr__(self, "common", Mixture(found, np.ones(len(found))))
+        tables = [line_mixture(model) for model in found]
+        known = tuple(table for table in tables if table is not None)
+        object.__setattr__(self, "tables", known if len(known) == len(tables) else None)
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns d of a record."""
+        return self.common.dimension
+
+    def least_records(self) -> int:
+        """Return the least length of a tuple: 1."""
+        return 1
+
+    def points(self, draw: int, batch: int, *, records: int, shared: SharedRandomness) -> NDArray[Any]:
+        """Return a batch of tuples, shape (BATCH, records, d)."""
+        return self.drawn(BATCH, shared.stream("model reference", draw, batch), records=records)
+
+    def drawn(self, size: int, stream: Generator, *, records: int) -> NDArray[Any]:
+        """Return independent tuples of nu, shape (size, records, d)."""
+        length = _check.integer("records", records, least=1)
+        picks = stream.integers(len(self.models), size=size)
+        parts = []
+        for number, model in enumerate(self.models):
+            count = int((picks == number).sum())
+            if count:
+                parts.append(_sampled(model, count, stream, records=length))
+        tuples = np.concatenate(parts)
+        placed = np.empty_like(tuples)
+        placed[np.argsort(picks, kind="stable")] = tuples
+        return placed
+
+    def points_of(self, law: Distribution, size: int, stream: Generator, *, records: int) -> NDArray[Any]:
+        """Return independent tuples of a law, in the same form."""
+        return _sampled(law, size, stream, records=_check.integer("records", records, least=1))
+
+    def log_ratios(self, laws: Sequence[Distribution | Abstain], points: NDArray[Any], *, records: int) -> _Floats:
+        """Return the log ratio of each law at each point, shape (laws, points)."""
+        return self.evaluator(laws, records=records)(points)
+
+    def evaluator(self, laws: Sequence[Distribution | Abstain], *, records: int) -> Callable[[NDArray[Any]], _Floats]:
+        """Return the function that gives the same for many batches of points; the laws are read once, here."""
+        length = _check.integer("records", records, least=1)
+        tables = [line_mixture(law) for law in laws] if self.tables is not None else [None] * len(laws)
+        # A law is read by its own type; whether compiled code is used at all is up to the public models.
+        others = [law if table is None else ABSTAIN for law, table in zip(laws, tables, strict=True)]
+
+        def evaluate(points: NDArray[Any]) -> _Floats:
+            own = self._of_models(points, records=length)
+            rows = self._of_others(others, points, records=length)
+            flat = None
+            for row, table in enumerate(tables):
+                if table is not None:
+                    flat = _columns(points) if flat is None else flat
+                    rows[row] = tuple_densities(table, flat)
+            with np.errstate(invalid="ignore"):
+                rows -= logsumexp(own, axis=0) - np.log(len(self.models))
+            rows[~(rows < np.inf)] = -np.inf
+            return rows
+
+        return evaluate
+
+    def log_bounds(self, laws: Sequence[Distribution | Abstain], *, records: int) -> _Floats:  # noqa: ARG002
+        """Return inf for each law, as no bound is known; -inf for an abstention."""
+        return np.array([-np.inf if isinstance(law, Abstain) else np.inf for law in laws])
+
+    def decode(
+        self,
+        point: NDArray[Any],
+        *,
+        draw: int,  # noqa: ARG002 - nothing is drawn after the release
+        number: int,  # noqa: ARG002
+        records: int,
+        shared: SharedRandomness,  # noqa: ARG002
+    ) -> NDArray[Any]:
+        """Return the records of a point: the point itself, shape (records, d)."""
+        return np.array(point).reshape(records, self.dimension)
+
+    def usual_candidates(self, records: int) -> int:
+        """Return how many candidates give laws that lie as the models do their own law: of models and l alone."""
+        return usual_candidates(self.pilot(_PILOT, records=records))
+
+    def pilot(self, size: int, *, records: int) -> _Floats:
+        """Return ``log d theta^l/dnu'`` at tuples of ``size`` models theta, nu' being nu without theta."""
+        stream = SharedRandomness("accord: pilot of a model reference").stream(size, records)
+        picks = stream.integers(len(self.models), size=size)
+        tuples = np.concatenate([_sampled(self.models[pick], 1, stream, records=records) for pick in picks])
+        own = self._of_models(tuples, records=records)
+        mine = own[picks, np.arange(size)]
+        own[picks, np.arange(size)] = -np.inf
+        with np.errstate(invalid="ignore"):
+            ratios = mine - logsumexp(own, axis=0) + np.log(len(self.models) - 1)
+        return np.where(np.isnan(ratios), -np.inf, ratios)
+
+    def _of_models(self, points: NDArray[Any], *, records: int) -> _Floats:
+        """Return the log density of each tuple under each model, shape (models, points)."""
+        if self.tables is None:
+            return self._of_others(self.models, points, records=records)
+        flat = _columns(points)
+        return np.array([tuple_densities(table, flat) for table in self.tables])
+
+    def _of_others(self, laws: Sequence[object], points: NDArray[Any], *, records: int) -> _Floats:
+        """Return the log density of each tuple under each law by its own methods; -inf for a law that fails."""
+        rows = np.full((len(laws), len(points)), -np.inf)
+        active = [row for row, law in enumerate(laws) if not isinstance(law, Abstain)]
+        flat = np.ascontiguousarray(points).reshape(-1, self.dimension)
+        together = max(1, _NUMBERS_AT_ONCE // max(1, len(flat)))
+        for start in range(0, len(active), together):
+            chosen = active[start : start + together]
+            found = log_densities([laws[row] for row in chosen], flat, reference=self.common)
+            rows[chosen] = found.reshape(len(chosen), len(points), records).sum(axis=2)
+        return rows
+
+
+def widened(
+    law: Distribution,
+    *,
+    learner_fit: Callable[..., Distribution],
+    records: int,
+    models: int = 64,
+    shared: SharedRandomness,
+) -> tuple[Distribution, ...]:
+    """Return models that scatter about a public law: the learner's fits to samples of it (a parametric bootstrap).
+
+    Post-processing of the law: nothing else is looked at. A fit that fails is left out.
+
+    Parameters
+    ----------
+    law
+        A public law, such as a private release.
+    learner_fit
+        ``learner_fit(records, seed=...)`` returns a law; a learner's `fit`.
+    records
+        The size of each sample: fewer scatter more.
+    models
+        How many samples, at least 2.
+    shared
+        A key.
+
+    Raises
+    ------
+    FitFailed
+        If fewer than two fits succeed.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal
+    >>> def fit(records, *, seed):
+    ...     return Normal(records.mean(), records.var())
+    >>> len(widened(Normal(0, 1), learner_fit=fit, records=50, models=8, shared=SharedRandomness(1)))
+    8
+
+    """
+    size = _check.integer("records", records, least=1)
+    wanted = _check.integer("models", models, least=2)
+    found: list[Distribution] = []
+    for number in range(wanted):
+        try:
+            sample = np.asarray(law.sample(size, shared.stream("widened", number)))
+            model = learner_fit(sample, seed=shared.seed("widened", number))
+            if isinstance(model, Distribution) and model.dimension == law.dimension:
+                found.append(model)
+        except Exception:  # noqa: BLE001, S112 - a sample that allows no fit is left out
+            continue
+    if len(found) < 2:
+        raise FitFailed("fewer than two fits to samples of the law succeeded: no models surround it.")
+    return tuple(found)
+
+
+def _sampled(model: Distribution, count: int, stream: Generator, *, records: int) -> NDArray[Any]:
+    """Return tuples of records of a model, shape (count, records, d), shuffled across all."""
+    drawn = np.asarray(model.sample(count * records, stream))
+    shuffled: NDArray[Any] = stream.permutation(drawn.reshape(count * records, model.dimension))
+    return shuffled.reshape(count, records, model.dimension)
+
+
+def _columns(points: NDArray[Any]) -> _Floats:
+    """Return tuples of numbers on a line with the record along the first axis, shape (records, n)."""
+    return np.ascontiguousarray(np.asarray(points, dtype=np.float64)[:, :, 0].T)
