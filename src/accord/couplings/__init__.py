@@ -1,13 +1,16 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
 from accord.couplings.atom_race import AtomRace, ListsAtoms
+from accord.couplings.dyadic import DyadicCoupling
 from accord.couplings.joint_law import joint_law
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.poisson import PoissonCoupling
 from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
 from accord.couplings.race import RaceCoupling, agreement
+from accord.couplings.record_by_record import RecordByRecord
 from accord.couplings.reference import TupleReference
 from accord.couplings.shift_rounding import ShiftRounding
+from accord.couplings.statistics import ProductCoupling, StatisticCoupling, coupling_for
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.randomness import PrivateRandomness, SharedRandomness
@@ -17,6 +20,7 @@ __all__ = [
     "Coupled",
     "Coupling",
     "Diagnosis",
+    "DyadicCoupling",
     "LawCoupling",
     "ListsAtoms",
     "ModelReference",
@@ -24,14 +28,18 @@ __all__ = [
     "NormalReference",
     "PoissonCoupling",
     "PrivateRandomness",
+    "ProductCoupling",
     "RaceCoupling",
+    "RecordByRecord",
     "SharedRandomness",
     "ShiftRounding",
+    "StatisticCoupling",
     "TuplePoissonCoupling",
     "TupleReference",
     "TwoStageCoupling",
     "Vote",
     "agreement",
+    "coupling_for",
     "joint_law",
     "widened",
 ]

@@ -1,0 +1,205 @@
+"""Coupled numbers of any laws on a line: races down a tree over the doubles, without bounds and without a reference."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._ordered_doubles import leaf_values, node_ends
+from accord.couplings.protocol import Coupled
+from accord.distributions import Distribution, OnALine, on_a_line
+from accord.errors import InvalidParameter
+from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
+
+__all__ = ["DyadicCoupling"]
+
+_Floats = NDArray[np.float64]
+_Words = NDArray[np.uint64]
+_SIGN_AND_EXPONENT = 12
+_AT_ONCE = 1 << 21  # floats held at once
+_LEAST_MASS = 2.0**-32
+_ROUNDING = 1e-12
+_RELATIVE = 1e-6
+_WHOLE = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class DyadicCoupling:
+    """Couple single numbers of laws on R that know the probabilities of intervals.
+
+    The doubles, in their order, are the leaves of a public tree: sign and exponent come first, then the mantissa. A
+    node has ``2^node_bits`` children, each with an arrival ``E ~ Exp(1)`` that all blocks share; a block goes to the
+    child with the least ``E / P(child)``, until a single double is left.
+
+    Formal guarantees
+    -----------------
+    - Marginal: a block's number is its own law's, rounded up to a double, as far as the law's `interval` is exact.
+      Nodes of probability below 2^-32 are filled evenly: no P(X <= x) moves by more than that, but atoms that rare
+      are lost.
+    - Agreement: of one node, at least ``(1 - TV) / (1 + TV)`` of the conditional laws; of the whole, the product along
+      the path, in expectation. So disagreement is at most the sum over the levels of the mean ``2 TV / (1 + TV)``. This
+      is worse than one race on all doubles would be: by a factor of up to two where the laws' width falls between two
+      levels, and little below the level at which the laws are flat inside a node.
+    - Isolation: a vote is a function of one law, public values and the shared key, in a loop over laws.
+    - A law whose intervals do not add up, are NaN, negative or miss a part of the mass abstains, alone.
+    - Draws are independent of each other. NaN and infinities are never voted; -0.0 is 0.0.
+    - Not promised: any privacy; agreement of tuples that is better than that of their records one by one.
+
+    Parameters
+    ----------
+    resolution
+        Mantissa bits that are kept, 0 to 52 (all). With fewer, a number is rounded down to one with so many bits.
+    node_bits
+        1 to 12. More bits agree better where the laws' width is about that of a node's children, and take longer.
+    record_by_record
+        Allow tuples of several records. They are coupled one by one: agreement falls with the number of records as
+        its power, where a joint coupling loses only with the square root.
+
+    Source
+    ------
+    theory L4, S1; proof page ``docs/proofs/dyadic.md``.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal, PointMass
+    >>> laws = [Normal(5.0, 1.0), PointMass(0.0), ABSTAIN, Normal(5.0, 1.0)]
+    >>> coupled = DyadicCoupling().couple(laws, records=1, draws=3, shared=SharedRandomness(1))
+    >>> bool(coupled.keys[0, 0] == coupled.keys[0, 3]), coupled.keys[0, 2]
+    (True, ABSTAIN)
+    >>> coupled.decode(0, coupled.keys[0, 1]).tolist()
+    [[0.0]]
+
+    """
+
+    resolution: int
+    node_bits: int
+    record_by_record: bool
+
+    def __init__(self, *, resolution: int = 52, node_bits: int = 8, record_by_record: bool = False) -> None:
+        object.__setattr__(self, "resolution", _check.integer("resolution", resolution, least=0, most=52))
+        object.__setattr__(self, "node_bits", _check.integer("node_bits", node_bits, least=1, most=12))
+        if not isinstance(record_by_record, bool):
+            raise InvalidParameter("record_by_record must be True or False.")
+        object.__setattr__(self, "record_by_record", record_by_record)
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's vote is a function of law i and the shared key alone."""
+        return True
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple the laws, ``draws`` times independently.
+
+        Parameters
+        ----------
+        laws
+            Any law for which `accord.distributions.on_a_line` holds; anything else is `ABSTAIN` for that block.
+        records
+            1, or more with ``record_by_record``.
+        draws
+            At least 1.
+        shared
+            The key that all blocks share.
+
+        """
+        size = _check.integer("records", records, least=1)
+        rounds = _check.integer("draws", draws, least=1)
+        if size > 1 and not self.record_by_record:
+            raise InvalidParameter(
+                "records must be 1: several are coupled one by one, which agrees rarely; if that is meant, give "
+                "record_by_record=True."
+            )
+        tree = _Tree(require_shared(shared), depth=_SIGN_AND_EXPONENT + self.resolution, bits=self.node_bits)
+        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
+        step = max(1, _AT_ONCE // (size << self.node_bits))
+        for block, law in enumerate(laws):
+            if isinstance(law, Abstain):
+                continue
+            try:
+                found = on_a_line(law)
+                if found is None:
+                    continue
+                for start in range(0, rounds, step):
+                    chunk = np.arange(start, min(rounds, start + step))
+                    values = tree.values(found, np.repeat(chunk, size), np.tile(np.arange(size), len(chunk)))
+                    keys[chunk, block] = values.astype("<f8").view(f"V{8 * size}").tolist()
+            except Exception:  # noqa: BLE001 - whatever goes wrong in one law is that block's abstention (theory 9)
+                keys[:, block] = ABSTAIN
+        return Coupled(keys=keys, decode=_decode)
+
+
+def _decode(draw: int, key: bytes) -> _Floats:  # noqa: ARG001 - the same in every draw
+    """Return the records of a vote, shape (l, 1)."""
+    return np.frombuffer(key, dtype="<f8").astype(np.float64)[:, None]
+
+
+@final
+class _Tree:
+    """The tree and its arrivals: those of a node's children are a function of key, draw, record and node."""
+
+    def __init__(self, shared: SharedRandomness, *, depth: int, bits: int) -> None:
+        self._shared = shared
+        self._depth = depth
+        self._levels = [(done, min(bits, depth - done)) for done in range(0, depth, bits)]
+
+    def values(self, law: OnALine, draws: NDArray[np.int64], records: NDArray[np.int64]) -> _Floats:
+        """Return one law's number in each of these (draw, record), shape (n,)."""
+        races = self._shared.hash_rows(np.column_stack([draws, records]), "dyadic", "draw")
+        nodes = np.zeros(len(races), dtype=np.uint64)
+        masses = np.ones(len(races))
+        with np.errstate(all="ignore"):
+            for depth, bits in self._levels:
+                found, first, where = np.unique(nodes, return_index=True, return_inverse=True)
+                weights = _weights(law, found, masses[first], depth=depth, bits=bits)
+                labels = np.column_stack([np.full(len(found), depth), found.view(np.int64)])
+                streams = mix(self._shared.hash_rows(labels, "dyadic", "node")[where] ^ races)
+                arrivals = -np.log(uniform_open(word_at(streams[:, None], np.arange(1 << bits))))
+                taken = (arrivals / weights[where]).argmin(axis=1)
+                nodes = (nodes << np.uint64(bits)) | taken.astype(np.uint64)
+                masses = np.where(masses < _LEAST_MASS, 0.0, weights[where, taken])
+        return leaf_values(nodes, depth=self._depth)
+
+
+def _weights(law: OnALine, nodes: _Words, masses: _Floats, *, depth: int, bits: int) -> _Floats:
+    """Return the probabilities of the nodes' children, shape (n, 2^bits); even ones in nodes of too little mass.
+
+    Raises
+    ------
+    ArithmeticError
+        If they are no probabilities, or do not add up to the mass of their node.
+
+    """
+    ends = node_ends(nodes, depth=depth, bits=bits)
+    weights = (ends[:, :-1] < ends[:, 1:]).astype(np.float64)
+    read = np.flatnonzero(masses >= _LEAST_MASS)
+    if len(read) == 0:
+        return weights
+    held = weights[read] > 0
+    low, high = ends[read, :-1][held], ends[read, 1:][held]
+    found = np.zeros(held.shape)
+    found[held] = np.asarray(law.interval(low, high), dtype=np.float64)
+    gap = np.abs(found.sum(axis=1) - masses[read])
+    tolerance = _WHOLE if depth == 0 else _ROUNDING + _RELATIVE * masses[read]
+    if not ((found >= 0).all() and (gap <= tolerance).all()):
+        raise ArithmeticError("the probabilities of intervals do not add up")
+    if depth == 0:
+        _refuse_bad_cdf(law, ends[0], found[0])
+    weights[read] = found
+    return weights
+
+
+def _refuse_bad_cdf(law: OnALine, ends: _Floats, found: _Floats) -> None:
+    """Refuse a law whose cdf falls somewhere, or is not what its intervals add up to."""
+    inner = np.isfinite(ends[1:])
+    values = np.asarray(law.cdf(ends[1:][inner]), dtype=np.float64)
+    close = np.abs(values - found.cumsum()[inner]) <= _WHOLE
+    if not (close.all() and (np.diff(values) >= -math.ulp(1.0)).all()):
+        raise ArithmeticError("the cdf does not fit the probabilities of intervals")
