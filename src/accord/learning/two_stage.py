@@ -1,0 +1,339 @@
+"""Two releases from the same blocks: a coarse law, then a tuple on which the blocks agree about it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord._abstain import Abstain
+from accord._exact import Number
+from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
+from accord.couplings.two_stage import WideReference
+from accord.distributions import Distribution, Normal
+from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
+from accord.learners import GaussianLearner, Learner
+from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
+from accord.learning.aggregate import aggregate
+from accord.learning.blocks import Progress, count_units, fit_blocks, partition, unit_numbers
+from accord.learning.isolation import Isolation
+from accord.learning.records import as_records
+from accord.learning.sampler import PrivateSampler
+from accord.ledger import Ledger, spending
+from accord.ledger.figures import short_text
+from accord.mechanisms import BestOfDraws, StableMode
+from accord.privacy import (
+    ApproxDP,
+    Neighbouring,
+    NoAnswer,
+    NoAnswerType,
+    PureDP,
+    Release,
+)
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+
+__all__ = ["CoarseRelease", "CoarseVotes", "TwoStageSampler"]
+
+_COPIES = Isolation()
+_MODELS = 64
+_MOST_CANDIDATES = 1 << 24
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TwoStageSampler:
+    """Release l synthetic records on which blocks agree, where no coupling covers their laws beforehand (theory S4).
+
+    The first stage releases a coarse law. The second draws candidates about it and couples the blocks' tuples among
+    them (`TwoStageCoupling`). Partition and fits are made once and serve both.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, the sum of both `stages`: given whatever the first stage
+      released, the second is private by itself (adaptive composition, C2).
+    - One charge of the total before the first fit. If the first stage has no answer, neither has the second, and the
+      total is spent.
+    - Not promised: an answer. With ``draws > 1`` the law of the tuple is selected. Records follow the blocks' laws only
+      as far as the candidates serve them: `TwoStageCoupling.diagnose`.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner`.
+    epsilon, delta
+        Of both stages together.
+    blocks
+        k.
+    records
+        l, the records of the released tuple; for `GaussianLearner` at least d + 1.
+    draws
+        R of the second stage.
+    first
+        `CoarseVotes`, or a `CoarseRelease`, whose guarantee is taken out of the total.
+    share
+        The part of epsilon and delta that `CoarseVotes` get, strictly between 0 and 1; a half by default.
+    strength
+        How many records the coarse law is worth; fewer spread the candidates wider. For `CoarseVotes` by default
+        ``1 / (1 / (records of the first stage) + 1 / (size of a block))``; must be given for a `CoarseRelease`.
+    models
+        How many bootstrap fits surround the coarse law, where the learner is not `GaussianLearner`.
+    candidates
+        N; by default from public numbers, see `TwoStageCoupling`.
+    reference
+        Makes the candidates' law from the coarse one, in place of all this; must not look at data.
+    isolation
+        As in `PrivateSampler`.
+
+    Source
+    ------
+    theory L8, S4, S9, C2; proof page ``docs/proofs/two-stage.md``.
+
+    Examples
+    --------
+    >>> from accord.couplings import ShiftRounding
+    >>> first = CoarseVotes(coupling=ShiftRounding(dimension=3), records=100, draws=500)
+    >>> sampler = TwoStageSampler(
+    ...     GaussianLearner(), epsilon=4, delta="1e-6", blocks=50, records=40, draws=8, first=first
+    ... )
+    >>> data = SharedRandomness(0).stream("example").normal(size=(30_000, 3))
+    >>> release = sampler.release(data, shared=SharedRandomness(1))
+    >>> release.guarantee.epsilon, [str(stage.epsilon) for stage in sampler.stages]
+    (Fraction(4, 1), ['2', '2'])
+
+    """
+
+    learner: Learner
+    epsilon: Fraction
+    delta: Fraction
+    blocks: int
+    records: int
+    draws: int
+    first: CoarseVotes | CoarseRelease
+    stages: tuple[PureDP | ApproxDP, ApproxDP]
+    strength: Fraction | None
+    models: int
+    candidates: int | None
+    reference: Callable[[Distribution], WideReference] | None
+    isolation: Isolation
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        epsilon: Number,
+        delta: Number,
+        blocks: int,
+        records: int,
+        draws: int = 1,
+        first: CoarseVotes | CoarseRelease,
+        share: Number | None = None,
+        strength: Number | None = None,
+        models: int = _MODELS,
+        candidates: int | None = None,
+        reference: Callable[[Distribution], WideReference] | None = None,
+        isolation: Isolation | None = None,
+    ) -> None:
+        total, slack = _check.epsilon(epsilon), _check.delta(delta)
+        stages = stages_of(first, epsilon=total, delta=slack, share=share)
+        if not isinstance(first, CoarseVotes) and strength is None and reference is None:
+            raise InvalidParameter("strength must say how many records the law of a CoarseRelease is worth.")
+        worth = None if strength is None else _check.exact("strength", strength)
+        if worth is not None and not worth >= 1:
+            raise InvalidParameter("strength must be at least 1.")
+        if reference is not None and not callable(reference):
+            raise InvalidParameter("reference must be a function that makes a reference from the coarse law.")
+        # What a sampler refuses at the second stage's budget is refused here too.
+        second = PrivateSampler(
+            learner, epsilon=stages[1].epsilon, delta=stages[1].delta, blocks=blocks, records=records, draws=draws
+        )
+        for name, value in (
+            ("learner", learner),
+            ("epsilon", total),
+            ("delta", slack),
+            ("blocks", second.blocks),
+            ("records", second.records),
+            ("draws", second.draws),
+            ("first", first),
+            ("stages", stages),
+            ("strength", worth),
+            ("models", _check.integer("models", models, least=2)),
+            (
+                "candidates",
+                None
+                if candidates is None
+                else _check.integer("candidates", candidates, least=1, most=_MOST_CANDIDATES),
+            ),
+            ("reference", reference),
+            ("isolation", isolation or _COPIES),
+        ):
+            object.__setattr__(self, name, value)
+        if isinstance(first, CoarseVotes):
+            self._coarse_mode(first)
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """The sum of the stages, exactly: what a release promises when each record is a unit of its own."""
+        return ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE)
+
+    def release(
+        self,
+        data: ArrayLike,
+        *,
+        units: ArrayLike | None = None,
+        shared: SharedRandomness | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+        ledger: Ledger | None = None,
+        unit: str | None = None,
+    ) -> Release[NDArray[Any]]:
+        """Release one tuple of ``records`` records, or no answer; the arguments are those of `PrivateSampler.release`.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are fewer units than blocks; nothing has been spent.
+        BudgetExceeded
+            If the ledger's cap does not allow both stages; nothing has been spent.
+
+        """
+        randomness, shared = require_private(randomness), require_shared(shared)
+        records = as_records(data)
+        if units is None and unit not in {None, "record"}:
+            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
+        names = None if units is None else unit_numbers(units)
+        n_or_units = len(records) if names is None else names
+        if not isinstance(n_or_units, int) and len(n_or_units) != len(records):
+            raise InvalidParameter("units must name one unit a record.")
+        present = count_units(n_or_units)
+        if present < self.blocks:
+            message = f"{self.blocks} blocks need as many records or units of privacy and there are {present}."
+            raise NotEnoughRecords(message, needed=self.blocks, present=present)
+        strength = self._strength(block_size=present // self.blocks)
+        self._refuse_short_tuples(records.shape[1], strength=strength)
+        word = unit or ("record" if units is None else "unit")
+        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
+        rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
+        with spending(ledger, guarantee, what=self._summary()):
+            laws = fit_blocks(
+                self.learner,
+                records,
+                blocks=rows,
+                shared=shared.child("learner"),
+                isolation=self.isolation,
+                progress=progress,
+            )
+            coarse = self._coarse(laws, records, units=names, shared=shared, randomness=randomness, unit=word)
+            coupling = None if coarse is None else self._coupling(coarse, strength=strength, shared=shared)
+            if coupling is None:
+                return Release(NoAnswer, guarantee)
+            released = aggregate(
+                laws,
+                records=self.records,
+                coupling=coupling,
+                mode=self._mode(),
+                shared=shared.child("second stage"),
+                randomness=randomness,
+            )
+        return Release(released.value, guarantee)
+
+    def _mode(self) -> StableMode | BestOfDraws:
+        second = self.stages[1]
+        if self.draws == 1:
+            return StableMode(epsilon=second.epsilon, delta=second.delta)
+        return BestOfDraws(epsilon=second.epsilon, delta=second.delta, draws=self.draws)
+
+    def _coarse_mode(self, first: CoarseVotes) -> StableMode | BestOfDraws:
+        """Return the selection of the first stage; what it owes for a coupling that is not isolated is taken out."""
+        return PrivateSampler(
+            self.learner,
+            epsilon=self.stages[0].epsilon,
+            delta=self.stages[0].delta,
+            blocks=self.blocks,
+            records=first.records,
+            draws=first.draws,
+            coupling=first.coupling,
+        ).mode
+
+    def _coarse(
+        self,
+        laws: list[Distribution | Abstain],
+        records: NDArray[Any],
+        *,
+        units: int | NDArray[Any] | None,
+        shared: SharedRandomness,
+        randomness: PrivateRandomness,
+        unit: str,
+    ) -> Distribution | None:
+        """Run the first stage; return a law, or None for no answer."""
+        if isinstance(self.first, CoarseVotes):
+            tuple_release = aggregate(
+                laws,
+                records=self.first.records,
+                coupling=self.first.coupling,
+                mode=self._coarse_mode(self.first),
+                shared=shared.child("first stage"),
+                randomness=randomness,
+            )
+            if isinstance(tuple_release.value, NoAnswerType):
+                return None
+            law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
+            return None if isinstance(law, Abstain) else law
+        released = self.first.release(
+            records, units=units, shared=shared.child("first stage"), randomness=randomness, unit=unit
+        )
+        promised, claimed = self.stages[0], released.guarantee
+        covered = claimed.epsilon <= promised.epsilon and claimed.delta <= promised.delta
+        if not covered or claimed.unit != unit or claimed.neighbouring is not Neighbouring.REPLACE_ONE:
+            raise InvalidParameter("the first stage's release has another guarantee than the first stage promised.")
+        return released.value if isinstance(released.value, Distribution) else None
+
+    def _coupling(self, coarse: Distribution, *, strength: Fraction, shared: SharedRandomness) -> Coupling | None:
+        """Return the coupling about the coarse law, None if no reference can be made of it: a function of it alone."""
+        try:
+            reference = self._reference(coarse, strength=strength, shared=shared)
+        except (FitFailed, InvalidParameter):
+            return None
+        return None if self.records < reference.least_records() else self._about(reference)
+
+    def _about(self, reference: WideReference) -> TwoStageCoupling:
+        return TwoStageCoupling(reference, candidates=self.candidates)
+
+    def _reference(self, coarse: Distribution, *, strength: Fraction, shared: SharedRandomness) -> WideReference:
+        if self.reference is not None:
+            return self.reference(coarse)
+        if isinstance(self.learner, GaussianLearner) and type(coarse) is Normal:
+            return NormalReference(coarse, strength=strength)
+
+        def fit(sample: NDArray[Any], *, seed: int) -> Any:  # noqa: ANN401 - a law, or an abstention
+            return self.isolation.fit(self.learner, sample, seed=seed)
+
+        size = max(1, math.floor(strength))
+        key = shared.child("widened")
+        return ModelReference(widened(coarse, learner_fit=fit, records=size, models=self.models, shared=key))
+
+    def _strength(self, *, block_size: int) -> Fraction:
+        if self.strength is not None:
+            return self.strength
+        known = [block_size] if not isinstance(self.first, CoarseVotes) else [block_size, self.first.records]
+        return Fraction(1) / sum(Fraction(1, number) for number in known)
+
+    def _refuse_short_tuples(self, dimension: int, *, strength: Fraction) -> None:
+        if not isinstance(self.learner, GaussianLearner) or self.reference is not None:
+            return
+        if self.records <= dimension:
+            raise InvalidParameter(f"records must be at least {dimension + 1} for normal laws of {dimension} columns.")
+        if strength <= dimension:
+            message = f"strength must be above {dimension}: larger blocks, or more records in the first stage."
+            raise InvalidParameter(message)
+
+    def _summary(self) -> str:
+        """Public words for a ledger."""
+        name = type(self.first.coupling if isinstance(self.first, CoarseVotes) else self.first).__name__
+        parts = [f"({short_text(stage.epsilon, up=True)}, {short_text(stage.delta, up=True)})" for stage in self.stages]
+        return (
+            f"two-stage sampler: {type(self.learner).__name__}, {self.blocks} blocks, {self.records} records, "
+            f"{self.draws} draws, first {name}; {parts[0]} and then {parts[1]}"
+        )
