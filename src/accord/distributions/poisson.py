@@ -146,7 +146,14 @@ class Poisson:
     def _log_masses(self, values: _Floats) -> _Floats:
         valid = _is_count(values)
         n = np.where(valid, values, 0.0)
-        return np.where(valid, n * np.log(self.rate) - self.rate - gammaln(n + 1.0), -np.inf)
+        large = np.maximum(n, _FEW)
+        with np.errstate(all="ignore"):
+            small = n * np.log(self.rate) - self.rate - gammaln(n + 1.0)
+            # Stirling's formula around the count itself: no difference of large numbers is left.
+            offset = (self.rate - large) / large
+            series = (1 / 12 - 1 / (360 * large**2) + 1 / (1260 * large**4)) / large
+            stable = large * (np.log1p(offset) - offset) - 0.5 * np.log(2 * np.pi * large) - series
+        return np.where(valid, np.where(n < _FEW, small, stable), -np.inf)
 
 
 def _is_count(values: _Floats) -> NDArray[np.bool_]:
