@@ -4,13 +4,14 @@ Acceptances use |z| < 5.5 (4e-8 each, under 30 of them); each comes with a 10 % 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from accord._abstain import ABSTAIN, Abstain
-from accord.couplings import SharedRandomness, ShiftRounding
-from accord.distributions import Categorical, Distribution, Normal
+from accord.couplings import ParameterRounding, SharedRandomness, ShiftRounding
+from accord.distributions import Categorical, Distribution, Normal, PointMass
 from accord.errors import InvalidParameter
 from accord.laws import total_variation
 from accord.learners import GaussianLearner
@@ -142,10 +143,51 @@ def test_hopeless_laws_abstain_alone() -> None:
     assert [key is ABSTAIN for key in keys[0]] == [True, False]
 
 
-@pytest.mark.parametrize("step", [0, -1.0, math.inf, math.nan])
-def test_bad_steps_are_refused(step: float) -> None:
+@pytest.mark.parametrize("step", [0, -1.0, math.inf, math.nan, "wide", True, None])
+def test_bad_widths_are_refused(step: Any) -> None:
     with pytest.raises(InvalidParameter):
         ShiftRounding(dimension=1, step=step)
+    with pytest.raises(InvalidParameter):
+        ParameterRounding(widths=[1.0, step])
+    with pytest.raises(InvalidParameter):
+        ParameterRounding(widths=[])
+
+
+def test_S5_vectors_agree_with_the_product_over_coordinates_and_stand_for_a_uniform_cell() -> None:
+    draws, widths = 40_000, np.array([0.5, 2e-3, 7e4])
+    first = np.array([1e3, -0.1, 2e5])
+    second = first + widths * [0.2, -0.35, 0.1]
+    laws = [PointMass(first), PointMass(second), PointMass(first + np.array([0.0, 0.0, 7.1e4]))]
+    coupled = ParameterRounding(widths=widths.tolist()).couple(
+        laws, records=2, draws=draws, shared=SharedRandomness(14)
+    )
+    agree = 0.8 * 0.65 * 0.9
+    seen = float((coupled.keys[:, 0] == coupled.keys[:, 1]).mean())
+    error = math.sqrt(agree * (1 - agree) / draws)
+    assert abs(seen - agree) < LINE * error
+    assert abs(seen - 1.1 * agree) > LINE * error
+    assert not (coupled.keys[:, 0] == coupled.keys[:, 2]).any()
+    found = np.array([coupled.decode(draw, coupled.keys[draw, 0]) for draw in range(5_000)])
+    assert found.shape == (5_000, 2, 3)
+    assert (found[:, 0] == found[:, 1]).all()
+    places = (found[:, 0] - first) / widths
+    assert np.abs(places).max() <= 0.5 + 1e-6
+    for place in places.T:
+        error = (place**2).mean() - 1 / 12
+        assert abs(error) < LINE * math.sqrt(1 / 180 / len(place))
+        assert abs(error + 0.19 / 12) > LINE * math.sqrt(1 / 180 / len(place))
+    correlation = np.corrcoef(places.T) - np.eye(3)
+    assert np.abs(correlation).max() < LINE / math.sqrt(len(places))
+
+
+@pytest.mark.parametrize("odd", [ABSTAIN, None, PointMass(1.0), PointMass("a"), PointMass([1e300, 0.0]), plane(1)])
+def test_vectors_that_are_none_abstain_alone(odd: Any) -> None:
+    laws: list[Any] = [PointMass([1.0, 2.0]), PointMass([1.1, 2.0]), PointMass([-3.0, 0.0])]
+    rounding = ParameterRounding(widths=(1.0, 0.5))
+    whole = rounding.couple(laws, records=1, draws=20, shared=SharedRandomness(15)).keys
+    replayed = rounding.couple([laws[0], odd, laws[2]], records=1, draws=30, shared=SharedRandomness(15)).keys
+    assert (replayed[:20, [0, 2]] == whole[:, [0, 2]]).all()
+    assert all(vote is ABSTAIN for vote in replayed[:, 1])
 
 
 @pytest.mark.parametrize(("dimension", "rows", "error"), [(1, 1_500, 0.25), (5, 80_000, 0.25)])

@@ -9,7 +9,7 @@ from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
 from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.record_by_record import RecordByRecord
 from accord.couplings.reference import TupleReference
-from accord.couplings.shift_rounding import ShiftRounding
+from accord.couplings.shift_rounding import ParameterRounding, ShiftRounding
 from accord.couplings.statistics import ProductCoupling, StatisticCoupling, coupling_for
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
@@ -26,6 +26,7 @@ __all__ = [
     "ModelReference",
     "NormalLattice",
     "NormalReference",
+    "ParameterRounding",
     "PoissonCoupling",
     "PrivateRandomness",
     "ProductCoupling",
