@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln
+from scipy.special import gammaln, ndtri
 
 from accord.couplings._statistic_race import CellRace, Floats, Integers, Points
 from accord.couplings._statistic_sums import LogSum, stirling_rest
@@ -23,13 +23,14 @@ from accord.randomness import SharedRandomness
 
 __all__ = ["GammaStatistic"]
 
-_DEPTH = 32.0
-"""Shapes a_j from whose cells a law takes its point with probability below exp(-32) are left out."""
+_SHAPE_DEPTH, _CELL_DEPTH = 25.0, 34.0
+"""Shapes, and then cells, from which a law takes its point with probability below exp(-depth) are left out."""
 
 _WINDOW = 16  # public shapes on each side whose densities are added up: the rest is below exp(-32) of the sum
 _MOST_SHAPES = 200
 _MOST_CELLS = 100_000
 _MOST_KNOWN = 1 << 20
+_TRIES = 16
 _SMALLEST, _LARGEST = 1e-3, 1e6
 
 
@@ -47,8 +48,8 @@ class GammaStatistic:
 
     @property
     def uniforms(self) -> int:
-        """One for the sum, two for each proportion."""
-        return 1 + 2 * self.records
+        """One for the sum; for each proportion one, and two for each of sixteen tries."""
+        return 1 + (1 + 2 * _TRIES) * self.records
 
     @property
     def step(self) -> float:
@@ -73,20 +74,25 @@ class GammaStatistic:
         if type(law) is not Gamma or not _SMALLEST <= law.shape <= _LARGEST:
             raise FitFailed("the law is not gamma of a shape between 1e-3 and 1e6.")
         total = LogSum(self.records * law.shape, math.log(law.scale))
-        j, log_most = self._shapes(law.shape)
-        parts, bounds, count = [], [], 0
-        for index, width in zip(j.tolist(), self.width(j).tolist(), strict=True):
-            low, high = total.ends()
-            count += int(min((high - low) / width, 2.0 * _MOST_CELLS)) + 2
-            if count > _MOST_CELLS:
-                raise FitFailed("the law needs too many cells.")
+        j, log_mass, log_most = self._shapes(law.shape)
+        low, high = total.ends()
+        if not ((high - low) / self.width(j) + 2).sum() < _MOST_CELLS:
+            raise FitFailed("the law needs too many cells.")
+        parts, bounds = [], []
+        for index, width, mass in zip(j.tolist(), self.width(j).tolist(), log_mass.tolist(), strict=True):
             places = total.cells(width)
-            parts.append(np.column_stack([np.full(len(places), index), places]))
-            bounds.append(total.log_bound(places, width) + log_most)
+            peak = total.log_bound(places, width)
+            reached = mass + peak + math.log(width) >= -_CELL_DEPTH
+            parts.append(np.column_stack([np.full(len(places), index), places])[reached])
+            bounds.append(peak[reached] + log_most)
         return _GammaReach(self, law.shape, total, np.concatenate(parts), np.concatenate(bounds))
 
-    def _shapes(self, a: float) -> tuple[Integers, float]:
-        """Return the public shapes a law can reach, and the most that its proportions' density can be.
+    def _shapes(self, a: float) -> tuple[Integers, Floats, float]:
+        """Return the shapes a law can reach, the log of how much of it each can get, and of its quotient's maximum.
+
+        The quotient is ``Dirichlet(a; p) / sum_j (Dirichlet(a_j; p) / w_j)``. The point comes from shape j with
+        probability ``E min(1, (Dirichlet(a_j; p) / w_j) / sum)``, at most the affinity of a and a_j times
+        ``sqrt(maximum / w_j)``, independently of y.
 
         With a between its neighbours a_1 and a_2, ``a = t a_1 + (1 - t) a_2``, keep their two terms of the sum alone;
         by the inequality of the means the quotient is at most
@@ -107,9 +113,10 @@ class GammaStatistic:
         near = self.shape(j)
         affinity = 0.5 * (constant[0] + self.log_constant(near)) - self.log_constant(0.5 * (a + near))
         mass = affinity + 0.5 * (log_most - np.log(self.width(j)))
-        if not max(mass[0], mass[-1]) < -_DEPTH:
+        if not max(mass[0], mass[-1]) < -_SHAPE_DEPTH:
             raise FitFailed("the law reaches too many shapes.")
-        return j[mass >= -_DEPTH], log_most
+        kept = mass >= -_SHAPE_DEPTH
+        return j[kept], np.minimum(mass[kept], 0.0), log_most
 
     def spread(self, points: Points) -> Floats:
         """Return D of each point, shape (n,)."""
@@ -128,10 +135,33 @@ class GammaStatistic:
     def log_proportions(self, points: Points) -> Floats:
         """Return log p of each point, shape (n, l): gamma numbers over their sum, in logs for tiny shapes."""
         shape = self.shape(points.cells[:, 0])[:, None]
-        logs = np.log(gammaincinv(shape + 1, points.uniforms(1, self.records)))
-        logs += np.log(points.uniforms(1 + self.records, self.records)) / shape
+        logs = self._log_gammas(shape + 1, points) + np.log(points.uniforms(1, self.records)) / shape
         logs -= logs.max(axis=1, keepdims=True)
         return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)), dtype=np.float64)
+
+    def _log_gammas(self, shape: Floats, points: Points) -> Floats:
+        """Return logarithms of gamma numbers of shapes above 1, shape (n, l): rejection after Marsaglia and Tsang.
+
+        A try succeeds with probability above 0.95; sixteen fail with less than 1e-20, and then the mode stands in.
+        """
+        n = self.records
+        d = np.broadcast_to(shape - 1 / 3, (len(shape), n))
+        logs, pending = np.log(d), np.ones(d.shape, dtype=bool)
+        for number in range(_TRIES):
+            row = np.flatnonzero(pending.any(axis=1))
+            if len(row) == 0:
+                break
+            some = Points(points.cells[row], points.streams[row], points.numbers[row], points.width)
+            words = some.uniforms(1 + n + 2 * n * number, 2 * n)
+            size, normal = d[row], ndtri(words[:, :n])
+            cube = (1 + normal / np.sqrt(9 * size)) ** 3
+            with np.errstate(all="ignore"):
+                log_cube = np.log(cube)
+                good = np.log(words[:, n:]) < 0.5 * normal**2 + size * (1 - cube + log_cube)
+            good &= (cube > 0) & pending[row]
+            logs[row] = np.where(good, np.log(size) + log_cube, logs[row])
+            pending[row] &= ~good
+        return np.asarray(logs, dtype=np.float64)
 
     def places(self, points: Points) -> Floats:
         """Return y of each point, shape (n,)."""

@@ -54,7 +54,7 @@ class StatisticCoupling:
     Formal guarantees
     -----------------
     - Marginal: a block's tuple has the law of l independent records, up to 1e-11 in total variation (tails that are
-      left out) and double precision.
+      left out; 1e-9 for gamma laws) and double precision.
     - Agreement: that of theory S1 for the laws of the tuples, at least ``(1 - t) / (1 + t)`` where t is their total
       variation; for point masses 1 or 0.
     - Isolation: a vote is computed from one law and the shared key alone, in a loop over laws, one at a time.
