@@ -258,7 +258,7 @@ def five_columns(n: int = 20_000) -> NDArray[Any]:
 
 
 def gaussian_sampler(**given: Any) -> TwoStageSampler:
-    first = CoarseVotes(coupling=ShiftRounding(dimension=5, step=5.0), records=150, draws=500)
+    first = CoarseVotes(coupling=ShiftRounding(dimension=5, step=7.0), records=100, draws=1000)
     settings: dict[str, Any] = {
         "epsilon": 4,
         "delta": "1e-6",
@@ -425,7 +425,7 @@ def test_replay_on_neighbours_moves_one_column_of_votes_in_each_stage(monkeypatc
         return list(seen)
 
     before = votes(data)
-    assert [keys.shape for keys in before] == [(500, 40), (3, 40)]
+    assert [keys.shape for keys in before] == [(1000, 40), (3, 40)]
     touched = set()
     for row, value in itertools.product((0, 1234), (1e300, np.nan, 0.0)):
         changed = data.copy()
