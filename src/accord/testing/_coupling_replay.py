@@ -1,0 +1,179 @@
+"""What holds for certain: form of keys, pure decoding, and votes that do not look at other blocks."""
+
+import random  # noqa: TID251 - its state must not be touched
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN
+from accord.couplings import Coupled, Coupling
+from accord.distributions import Measure
+from accord.randomness import SharedRandomness, ambient_seed
+from accord.testing._coupling_fault import CouplingFault
+
+__all__ = ["check_form", "check_isolation", "check_poison", "check_prefix", "check_replay", "poison", "run"]
+
+_legacy: Any = np.random  # noqa: TID251 - as above
+_DRAWS = 24
+_DECODED = 200
+
+
+def run(coupling: Coupling, laws: Sequence[Any], *, records: int, draws: int, key: str) -> Coupled:
+    """Couple the laws; the suite's own call, which must not raise."""
+    try:
+        return coupling.couple(list(laws), records=records, draws=draws, shared=SharedRandomness(key))
+    except Exception as error:
+        raise CouplingFault(f"couple raised {type(error).__name__}") from error
+
+
+# --- form -------------------------------------------------------------------------------------------------------------
+
+
+def check_form(coupled: Coupled, *, laws: int, records: int, columns: Sequence[int], draws: int) -> None:
+    """Refuse keys that are no bytes, abstentions of good laws, decoding that is not pure, two keys of one tuple."""
+    keys = coupled.keys
+    if not isinstance(keys, np.ndarray) or keys.shape != (draws, laws) or keys.dtype != object:
+        raise CouplingFault("keys must be an array of objects of shape (draws, laws)")
+    votes: list[Any] = list(keys.flat)
+    if any(key is ABSTAIN for key in votes):
+        raise CouplingFault("a law of the case abstained")
+    if not all(type(key) is bytes for key in votes):
+        raise CouplingFault("a key is neither bytes nor ABSTAIN")
+    for draw in range(min(draws, _DECODED)):
+        known: dict[bytes, bytes] = {}
+        for block, key in enumerate(keys[draw]):
+            first, again = coupled.decode(draw, key), coupled.decode(draw, key)
+            if first.shape != (records, columns[block]):
+                raise CouplingFault("decode does not give an array of shape (records, d)")
+            name = _canonical(first)
+            if name != _canonical(again) or known.setdefault(name, key) != key:
+                raise CouplingFault("decode is not a function of draw and key, or two keys name one tuple")
+    if draws <= _DRAWS and _canonical(coupled.values[0, 0]) != _canonical(coupled.decode(0, keys[0, 0])):
+        raise CouplingFault("values are not the decoded keys")
+
+
+def _canonical(records: NDArray[Any]) -> bytes:
+    """Return bytes that are equal for equal tuples: -0.0 is 0.0, True is not 1."""
+    if records.dtype.kind in "iuf":
+        values = records.astype(np.float64) + 0.0
+        if not np.isfinite(values).all():
+            raise CouplingFault("a decoded record is not finite")
+        return values.tobytes()
+    return repr([(type(value).__name__, value) for value in records.ravel().tolist()]).encode()
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+def check_replay(coupling: Coupling, laws: Sequence[Any], *, records: int) -> None:
+    """Refuse votes that depend on anything but laws, key and draw, and calls that touch global generators."""
+    before = random.getstate(), _state()
+    with ambient_seed(1):
+        base = run(coupling, laws, records=records, draws=_DRAWS, key="replay").keys
+    with ambient_seed(2):
+        again = run(coupling, laws, records=records, draws=_DRAWS, key="replay").keys
+    run(coupling, laws, records=records, draws=2, key="replay")
+    if before != (random.getstate(), _state()):
+        raise CouplingFault("a global generator was read or seeded")
+    if not _same(base, again):
+        raise CouplingFault("equal keys gave different votes: there is another source of randomness")
+
+
+def check_prefix(coupling: Coupling, laws: Sequence[Any], *, records: int) -> None:
+    """Refuse draws that depend on how many are made."""
+    many = run(coupling, laws, records=records, draws=_DRAWS, key="replay").keys
+    few = run(coupling, laws, records=records, draws=_DRAWS // 3, key="replay").keys
+    if not _same(many[: len(few)], few):
+        raise CouplingFault("a draw depends on the number of draws")
+
+
+def check_isolation(coupling: Coupling, laws: Sequence[Any], *, others: Sequence[Any], records: int) -> None:
+    """Refuse votes that depend on other blocks' laws, on their number or on the place of the block."""
+    base = run(coupling, laws, records=records, draws=_DRAWS, key="replay").keys
+    count = len(laws)
+    for place in range(count):
+        rest = [block for block in range(count) if block != place]
+        for other in (*others, ABSTAIN, *poison()):
+            changed = [other if block == place else law for block, law in enumerate(laws)]
+            keys = run(coupling, changed, records=records, draws=_DRAWS, key="replay").keys
+            if not _same(keys[:, rest], base[:, rest]):
+                raise CouplingFault("a change of one law changed another block's vote")
+        keys = run(coupling, [laws[block] for block in rest], records=records, draws=_DRAWS, key="replay").keys
+        if not _same(keys, base[:, rest]):
+            raise CouplingFault("votes depend on the number of laws")
+    for order in (list(reversed(range(count))), [*range(1, count), 0]):
+        keys = run(coupling, [laws[block] for block in order], records=records, draws=_DRAWS, key="replay").keys
+        if not _same(keys, base[:, order]):
+            raise CouplingFault("votes depend on the place of a block")
+    keys = run(coupling, [laws[0]] * 3, records=records, draws=_DRAWS, key="replay").keys
+    if not (
+        _same(keys[:, [0]], base[:, [0]]) and _same(keys[:, [1]], keys[:, [0]]) and _same(keys[:, [2]], keys[:, [0]])
+    ):
+        raise CouplingFault("equal laws cast different votes")
+
+
+def check_poison(coupling: Coupling, laws: Sequence[Any], *, records: int) -> None:
+    """Refuse couplings in which a law that cannot be used does anything but abstain, alone."""
+    for bad in (ABSTAIN, *poison()):
+        keys = run(coupling, [bad, *laws], records=records, draws=_DRAWS, key="replay").keys
+        if not all(key is ABSTAIN for key in keys[:, 0]):
+            raise CouplingFault("a law that cannot be used does not abstain")
+        if any(key is ABSTAIN for key in keys[:, 1:].ravel().tolist()):
+            raise CouplingFault("a law abstained because of another block's law")
+
+
+def _same(first: NDArray[np.object_], second: NDArray[np.object_]) -> bool:
+    pairs: list[tuple[Any, Any]] = list(zip(first.ravel().tolist(), second.ravel().tolist(), strict=False))
+    return first.shape == second.shape and all(
+        one is two or (type(one) is bytes and type(two) is bytes and one == two) for one, two in pairs
+    )
+
+
+def _state() -> bytes:
+    kind, words, *rest = _legacy.get_state()
+    return repr((kind, words.tobytes(), rest)).encode()
+
+
+# --- laws that cannot be used -----------------------------------------------------------------------------------------
+
+
+def poison() -> Iterator[Any]:
+    """Yield a law that raises whatever is asked, one that answers NaN, and things that are no laws."""
+    yield _Raising()
+    yield _Nan()
+    yield object()
+    yield "a law"
+    yield None
+
+
+@final
+class _Raising:
+    """Raises an error of its own at every question."""
+
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - it never returns
+        raise ArithmeticError(name)
+
+
+@final
+class _Nan:
+    """Has the form of a law, and no number to give."""
+
+    dimension = 1
+    measure = Measure.LEBESGUE
+
+    def sample(self, size: int, generator: object) -> NDArray[Any]:  # noqa: ARG002 - as a law is asked
+        return np.full((size, 1), np.nan)
+
+    def log_density(self, x: Any) -> NDArray[Any]:  # noqa: ANN401 - as a law is asked
+        return np.full(len(x), np.nan)
+
+    def cdf(self, x: Any) -> NDArray[Any]:  # noqa: ANN401 - as a law is asked
+        return np.full(np.shape(x), np.nan)
+
+    def interval(self, low: Any, high: Any) -> NDArray[Any]:  # noqa: ANN401, ARG002 - as a law is asked
+        return np.full(np.shape(low), np.nan)
+
+    def log_density_bound(self, low: Any, high: Any) -> NDArray[Any]:  # noqa: ANN401, ARG002 - as a law is asked
+        return np.full(len(low), np.nan)
