@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings import NormalLattice
 from accord.couplings._chart import Chart
-from accord.couplings._normal_cells import NormalCells
+from accord.couplings._normal_cells import MOST_CELLS, NormalCells, SeenLaw
+from accord.couplings._normal_race import listed
+from accord.couplings.normal_lattice import _Points
 from accord.distributions import Distribution, Normal
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness
@@ -54,6 +56,8 @@ def z_of_mean_and_variance(values: Floats, *, mean: float, variance: float) -> t
         float((squares.mean() - variance) / (squares.std() / math.sqrt(n))),
     )
 
+
+SPACE = Normal([1e3, 0.0, -2e-3], [[4.0, 1.9, 1e-3], [1.9, 1.0, 3e-4], [1e-3, 3e-4, 1e-6]])
 
 LAWS = {
     "standard": (Normal(0.0, 1.0), 20, 5_000),
@@ -97,6 +101,59 @@ def s1_agreement(p: Normal, q: Normal, *, records: int, size: int, seed: int) ->
     return float((1 / (below + above / ratio)).mean())
 
 
+@pytest.mark.nightly
+def test_S3_S4_marginals_in_space() -> None:
+    """The same at d = 3 with each coordinate tested alone, at the smallest tuple and in a large one."""
+    for records, draws in ((40, 3_000), (400, 5_000)):
+        for what, values in residuals(tuples(SPACE, records=records, draws=draws, key=21), SPACE).items():
+            freedom = records - 1 - int(what[-1])
+            chi = what.startswith("d")
+            expected = {"mean": freedom, "variance": 2 * freedom} if chi else {"mean": 0, "variance": 1}
+            z = z_of_mean_and_variance(values, **expected)
+            assert max(map(abs, z)) < LINE, (what, z)
+            wrong = z_of_mean_and_variance(values * 1.1, **expected)
+            assert max(map(abs, wrong)) > LINE, what
+
+
+def test_S3_S4_marginals_in_space_together() -> None:
+    """At d = 3 in fewer draws: means one by one, squares of all normal coordinates together, and of the diagonal."""
+    records, key = 2_000, 23
+    print(f"shared key {key}")  # noqa: T201 - shown when the test fails
+    found = residuals(tuples(SPACE, records=records, draws=600, key=key), SPACE)
+    normal = np.stack([values for what, values in found.items() if what[0] in "mb"])
+    freedom = records - 1 - np.arange(3)[:, None]
+    chi = np.stack([found[f"diagonal {i}"] for i in range(3)])
+    assert normal.shape == (6, 600)
+    assert np.abs(normal.mean(axis=1) * math.sqrt(600)).max() < LINE
+    assert np.abs(((chi - freedom) / np.sqrt(2 * freedom)).mean(axis=1) * math.sqrt(600)).max() < LINE
+    pairs = np.asarray(np.corrcoef(normal))[np.triu_indices(6, 1)]
+    assert np.abs(pairs).max() * math.sqrt(600) < LINE
+    assert abs(z_of_mean_and_variance(normal.ravel(), mean=0, variance=1)[1]) < LINE
+    for factor in (0.9, 1.1):
+        assert abs(z_of_mean_and_variance(factor * normal.ravel(), mean=0, variance=1)[1]) > LINE
+        assert np.abs(((factor * chi - freedom) / np.sqrt(2 * freedom)).mean(axis=1) * math.sqrt(600)).min() > LINE
+
+
+@pytest.mark.parametrize(("dimension", "records", "draws"), [(1, 20, 200), (2, 40, 100), (3, 400, 3)])
+def test_compiled_loops_take_the_points_that_whole_arrays_take(dimension: int, records: int, draws: int) -> None:
+    """Two routes to one vote: `NormalCells` in numpy and its compiled twin, at every dimension."""
+    chart = Chart(dimension=dimension, records=records)
+    points = _Points(SharedRandomness(3), chart, draws)
+    generator = np.random.default_rng(dimension)
+    for _ in range(3):
+        mean = np.asarray(generator.normal(size=dimension) * 10, dtype=np.float64)
+        lower = np.eye(dimension) * (0.1 + generator.random(dimension))
+        lower += np.tril(generator.normal(size=(dimension, dimension)), -1)
+        reach = NormalCells.search(chart, mean=mean, cholesky=lower)
+        law = SeenLaw.of(chart, mean=mean, cholesky=lower)
+        cells, bounds, hashes = listed(law, root=SharedRandomness(3).word("normal lattice", "cell"))
+        here, there = np.lexsort(cells.T), np.lexsort(reach.cells.T)
+        assert (cells[here] == reach.cells[there]).all()
+        assert np.abs(bounds[here] - reach.log_bound[there]).max() < 1e-8
+        assert (hashes == SharedRandomness(3).hash_rows(cells, "normal lattice", "cell")).all()
+        assert points._compiled_race(law) == points._race(reach)
+
+
 PAIRS = {
     "shift": (Normal(0.0, 1.0), Normal(0.1, 1.0), 30),
     "scale": (Normal(0.0, 1.0), Normal(0.0, 1.4), 30),
@@ -107,6 +164,18 @@ PAIRS = {
         40,
     ),
 }
+
+
+@pytest.mark.nightly
+def test_S1_agreement_in_space() -> None:
+    q = Normal(np.add(SPACE.mean, [0.02, 0.0, 2e-5]), np.asarray(SPACE.covariance) * 1.02)
+    coupled = NormalLattice(dimension=3).couple([SPACE, q], records=60, draws=3_000, shared=SharedRandomness(6))
+    found = float(np.mean(coupled.keys[:, 0] == coupled.keys[:, 1]))
+    expected = s1_agreement(SPACE, q, records=60, size=60_000, seed=9)
+    assert 0.6 < expected < 0.95
+    error = math.sqrt(expected * (1 - expected) / 3_000) + 1e-3
+    assert abs(found - expected) < LINE * error, (found, expected)
+    assert abs(found - 0.9 * expected) > LINE * error, "a tenth less would not be noticed"
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -149,7 +218,7 @@ def test_affine_maps_do_not_change_the_law_of_the_votes() -> None:
     assert 0.1 * found[0] > LINE * error
 
 
-@pytest.mark.parametrize(("dimension", "records"), [(1, 12), (1, 90), (2, 20), (2, 200)])
+@pytest.mark.parametrize(("dimension", "records"), [(1, 12), (1, 90), (2, 20), (2, 200), (3, 400)])
 def test_bounds_hold_and_the_density_integrates_to_one(dimension: int, records: int) -> None:
     generator = np.random.default_rng(4)
     lower = np.tril(generator.normal(size=(dimension, dimension)), -1) + np.diag(0.5 + generator.random(dimension))
@@ -167,7 +236,7 @@ def test_bounds_hold_and_the_density_integrates_to_one(dimension: int, records: 
     assert LINE * error < 0.12, "a mass 12 % wrong would not be noticed"
 
 
-@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_place_and_cells_are_one_chart(dimension: int) -> None:
     """The statistic of a point, written again as a law's mean and factor, has residual 0 at that very point."""
     chart = Chart(dimension=dimension, records=50)
@@ -209,10 +278,10 @@ def test_a_law_that_hits_the_cap_abstains_alone(monkeypatch: pytest.MonkeyPatch)
         for law in (plain, skew)
     ]
     free = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
-    monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", 1)
+    monkeypatch.setitem(MOST_CELLS, 2, 1)
     capped = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
     assert not any(isinstance(vote, bytes) for vote in capped.flat)
-    monkeypatch.setattr("accord.couplings._normal_cells._MOST_CELLS", max(sizes) - 1)
+    monkeypatch.setitem(MOST_CELLS, 2, max(sizes) - 1)
     mixed = NormalLattice(dimension=2).couple([plain, skew], records=40, draws=3, shared=SharedRandomness(2)).keys
     larger = sizes.index(max(sizes))
     assert sizes[0] != sizes[1]

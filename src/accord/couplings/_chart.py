@@ -47,7 +47,7 @@ class Chart:
     @property
     def step(self) -> float:
         """Width of a cell in standard deviations; a trade between cells to list and points to try, found by timing."""
-        return {1: 2.0, 2: 3.5}.get(self.dimension, 4.5)
+        return {1: 2.0, 2: 3.5, 3: 3.3}[self.dimension]
 
     @property
     def log_scale_width(self) -> float:

@@ -10,14 +10,31 @@ from scipy.special import gammaln
 from accord.couplings._chart import Chart, Floats, Integers
 from accord.errors import FitFailed
 
-__all__ = ["NormalCells"]
+__all__ = ["MOST_CELLS", "NormalCells", "SeenLaw", "depth_of", "scale_cells", "too_far", "too_many"]
 
-_DEPTH = 32.0
-"""Cells whose density (per cell) stays below exp(-32) everywhere are left out: together less than 1e-10 of the law."""
+MOST_CELLS = {1: 400_000, 2: 400_000, 3: 3_000_000}
+"""By dimension: a law that needs more cells abstains."""
 
-_MOST_CELLS = 400_000
 _LARGEST_INDEX = 2.0**50
 _LOG_NORMAL = -0.5 * math.log(2.0 * math.pi)
+
+
+def depth_of(dimension: int) -> float:
+    """Return s: cells whose density (per cell) stays below exp(-s) everywhere are left out.
+
+    Together they hold less than 1e-10 of the law at d <= 2, less than 2e-6 of it at d = 3.
+    """
+    return 32.0 if dimension <= 2 else 26.0
+
+
+def too_far() -> FitFailed:
+    """Return the error for a cell number beyond 2^50."""
+    return FitFailed("the law is too concentrated for double precision at its distance from zero")
+
+
+def too_many() -> FitFailed:
+    """Return the error for a law that needs more than `MOST_CELLS`."""
+    return FitFailed("the law needs too many cells")
 
 
 @final
@@ -37,7 +54,7 @@ class _Vector:
     scale: Floats
 
     @classmethod
-    def seen_from(cls, law: "_Law", column: int, first: int, cells: Integers, frame: Floats) -> "_Vector":
+    def seen_from(cls, law: "SeenLaw", column: int, first: int, cells: Integers, frame: Floats) -> "_Vector":
         chart = law.chart
         rows = slice(column + 1, chart.dimension)
         log_scales = chart.log_scales(cells)
@@ -57,13 +74,24 @@ class _Vector:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Law:
+class SeenLaw:
     """A normal law as the search needs it: mean, diagonal and unit part of its Cholesky factor."""
 
     chart: Chart
     mean: Floats
     spread: Floats
     unit: Floats
+
+    @classmethod
+    def of(cls, chart: Chart, *, mean: Floats, cholesky: Floats) -> "SeenLaw":
+        """Return the law with this mean and lower triangular factor."""
+        spread = np.diag(cholesky).copy()
+        return cls(chart, mean, spread, cholesky / spread)
+
+    @property
+    def depth(self) -> float:
+        """How deep the search goes."""
+        return depth_of(self.chart.dimension)
 
     def log_scale_density(self, log_scale: Floats) -> Floats:
         """Return the log density of each lambda_i (per cell width), shape (n, d): a log-chi law, log-concave."""
@@ -104,14 +132,14 @@ class NormalCells:
 
     """
 
-    law: _Law
+    law: SeenLaw
     cells: Integers
     log_bound: Floats
     vectors: tuple[_Vector, ...]
 
     @classmethod
     def search(cls, chart: Chart, *, mean: Floats, cholesky: Floats) -> "NormalCells":
-        """List the cells, coordinate after coordinate, keeping those whose bound can still exceed exp(-32).
+        """List the cells, coordinate after coordinate, keeping those whose bound can still exceed exp(-depth).
 
         Raises
         ------
@@ -119,9 +147,8 @@ class NormalCells:
             If the law is degenerate at double precision (a cell number beyond 2^50) or needs too many cells.
 
         """
-        spread = np.diag(cholesky).copy()
-        law = _Law(chart, mean, spread, cholesky / spread)
-        cells, bound = _scale_cells(law)
+        law = SeenLaw.of(chart, mean=mean, cholesky=cholesky)
+        cells, bound = scale_cells(law)
         frame = chart.identity(len(cells))
         for column, first in chart.columns():
             vector = _Vector.seen_from(law, column, first, cells, frame)
@@ -130,7 +157,7 @@ class NormalCells:
             error = np.zeros((len(cells), 0))
             kept = np.arange(len(cells))
             for i in range(vector.width.shape[1]):
-                source, index, bound, centre = _extend(vector, i, kept, low=low, error=error, bound=bound)
+                source, index, bound, centre = _extend(law, vector, i, kept, low=low, error=error, bound=bound)
                 kept = kept[source]
                 error = np.column_stack([error[source], centre])
                 cells = np.column_stack([cells[source], index])
@@ -158,7 +185,7 @@ class NormalCells:
         return result
 
 
-def _scale_cells(law: _Law) -> tuple[Integers, Floats]:
+def scale_cells(law: SeenLaw) -> tuple[Integers, Floats]:
     """List the cells in lambda_1 .. lambda_d with the bound of everything: log-chi peaks and all normal peaks."""
     chart, width = law.chart, law.chart.log_scale_width
     cells = np.zeros((1, 0), dtype=np.int64)
@@ -167,7 +194,7 @@ def _scale_cells(law: _Law) -> tuple[Integers, Floats]:
     for i in range(chart.dimension):
         freedom = chart.records - 1.0 - i
         middle = math.floor(mode[i] / width)
-        below = int((_DEPTH + 30.0) / freedom / width) + int(12.0 / math.sqrt(freedom) / width) + 2
+        below = int((law.depth + 30.0) / freedom / width) + int(12.0 / math.sqrt(freedom) / width) + 2
         above = int((5.0 if freedom < 20 else 12.0 / math.sqrt(freedom)) / width) + 2
         index = np.arange(middle - below, middle + above + 1)
         peak = np.clip(mode[i], index * width, (index + 1) * width)
@@ -176,11 +203,11 @@ def _scale_cells(law: _Law) -> tuple[Integers, Floats]:
         bound = (bound[:, None] + value[None, :]).ravel()
     normal_factors = 0.5 * width * chart.dimension * (chart.dimension - 1) / 2
     bound = bound + law.log_peaks(cells) + normal_factors
-    return cells[bound >= -_DEPTH], bound[bound >= -_DEPTH]
+    return cells[bound >= -law.depth], bound[bound >= -law.depth]
 
 
 def _extend(
-    vector: _Vector, i: int, kept: Integers, *, low: Floats, error: Floats, bound: Floats
+    law: SeenLaw, vector: _Vector, i: int, kept: Integers, *, low: Floats, error: Floats, bound: Floats
 ) -> tuple[Integers, Integers, Floats, Floats]:
     """Cut entry ``i`` of a vector: for each row so far the cells that its remaining depth allows.
 
@@ -191,21 +218,19 @@ def _extend(
     carried = np.einsum("nk,nk->n", shear, error)
     slack = 0.5 * np.einsum("nk,nk->n", np.abs(shear), vector.width[kept, :i])
     scale = vector.scale[i] * low[kept]
-    reach = np.sqrt(2.0 * (bound + _DEPTH)) / scale + slack
+    reach = np.sqrt(2.0 * (bound + law.depth)) / scale + slack
     first = np.floor((target - carried - reach) / width)
     last = np.floor((target - carried + reach) / width)
     if not (np.abs(first).max(initial=0.0) < _LARGEST_INDEX and np.abs(last).max(initial=0.0) < _LARGEST_INDEX):
-        message = "the law is too concentrated for double precision at its distance from zero"
-        raise FitFailed(message)
+        raise too_far()
     count = (last - first).astype(np.int64) + 1
-    if count.sum() > _MOST_CELLS:
-        message = "the law needs too many cells"
-        raise FitFailed(message)
+    if count.sum() > MOST_CELLS[law.chart.dimension]:
+        raise too_many()
     source = np.repeat(np.arange(len(count)), count)
     step = np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count)
     index = first.astype(np.int64)[source] + step
     centre = (index + 0.5) * width[source] - target[source]
     distance = np.maximum(np.abs(centre + carried[source]) - 0.5 * width[source] - slack[source], 0.0)
     value = bound[source] - 0.5 * (scale[source] * distance) ** 2
-    near = value >= -_DEPTH
+    near = value >= -law.depth
     return source[near], index[near], value[near], centre[near]
