@@ -169,10 +169,10 @@ def test_the_order_of_checks(never: None) -> None:
 
 def test_columns_that_no_learner_takes(never: None) -> None:
     both = NUMBER.format("x") + CATEGORY.format("c").replace("version = 1\n", "")
-    three = "".join([NUMBER.format("x"), *(NUMBER.format(name).replace("version = 1\n", "") for name in "yz")])
-    for text in (both, three):
+    nine = "".join([NUMBER.format("x"), *(NUMBER.format(name).replace("version = 1\n", "") for name in "abcdefgh")])
+    for text in (both, nine):
         write("s.toml", text)
-        refused(synth("none.csv"), "one or two number columns", "exactly one category column")
+        refused(synth("none.csv"), "one to 8 number columns", "exactly one category column")
     write("s.toml", NUMBER.format("x"))
     refused(synth("none.csv", learner="empirical"), "--learner empirical", "gaussian")
     write("s.toml", CATEGORY.format("c"))

@@ -7,6 +7,7 @@ variation .1 of the truth 97 % of the time, the same for all places and scales (
 import numpy as np
 import pytest
 
+from accord import laws
 from accord.distributions import Categorical, Normal
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateLearner, sample_rows, synthesise
@@ -73,3 +74,18 @@ def test_synthesis_of_two_columns_and_of_categories() -> None:
     assert isinstance(found.model, Categorical)
     error = 6 * (0.25 / found.plan.records) ** 0.5 + 1 / found.plan.records
     assert np.abs(np.asarray(found.model.probabilities) - [0.5, 0.3, 0.2]).max() < error
+
+
+@pytest.mark.parametrize("columns", [3, 5])
+def test_default_sizes_answer_for_several_columns(columns: int) -> None:
+    generator = np.random.default_rng([31, columns])
+    factor = np.tril(generator.normal(size=(columns, columns))) + 2 * np.eye(columns)
+    truth = Normal(1e3 * generator.normal(size=columns), factor @ factor.T)
+    table = truth.sample(40_000, generator)
+    answers = []
+    for seed in range(4):
+        synthesis = synthesise(table, learner=GaussianLearner(), epsilon=1, delta="1e-6", seed=seed)
+        if isinstance(synthesis.model, Normal):
+            answers.append(laws.total_variation(synthesis.model, truth))
+    assert len(answers) >= 3
+    assert np.median(answers) < 0.3

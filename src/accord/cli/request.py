@@ -14,6 +14,7 @@ from accord.tables import Schema
 
 __all__ = ["Numbers", "Request", "learner_for"]
 
+_MOST_NUMBERS = 8
 _LEAST_EPSILON = Fraction(1, 10**9)
 _MOST_ROWS = 10_000_000
 _MOST = 10**9
@@ -95,10 +96,10 @@ def learner_for(schema: Schema, *, name: str | None) -> Learner:
     """
     kinds = [column.kind for column in schema.columns]
     numbers, categories = kinds.count("number"), kinds.count("category")
-    if (numbers, categories) not in {(1, 0), (2, 0), (0, 1)}:
+    if not ((1 <= numbers <= _MOST_NUMBERS and not categories) or (numbers, categories) == (0, 1)):
         raise SchemaMismatch(
-            f"this version learns one or two number columns, or exactly one category column; the schema declares "
-            f"{numbers} number and {categories} category: delete the columns you do not need from it."
+            f"this version learns one to {_MOST_NUMBERS} number columns, or exactly one category column; the schema "
+            f"declares {numbers} number and {categories} category: delete the columns you do not need from it."
         )
     fitting = "gaussian" if numbers else "empirical"
     if name is not None and name != fitting:

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from typing import final
 
-from accord.couplings import Coupling, NormalLattice, RaceCoupling
+from accord.couplings import Coupling, NormalLattice, RaceCoupling, ShiftRounding
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 
 __all__ = ["Family", "family_of"]
 
-_NORMAL_RATIO = {1: 0.6, 2: 0.3}
-_NORMAL_ERROR = {1: 0.45, 2: 0.76}
+_LATTICE_MOST = 2
+_NORMAL_RATIO = {1: 0.6, 2: 0.3, 3: 0.35, 4: 0.22, 5: 0.11, 6: 0.06, 7: 0.035, 8: 0.025}
+_NORMAL_BLOCK = {6: 140, 7: 260, 8: 400}
+_NORMAL_ERROR = {1: 0.45, 2: 0.76, 3: 0.7, 4: 1.0, 5: 1.3, 6: 1.7, 7: 2.1, 8: 2.5}
+"""By number of columns, found by simulation (``benchmarks/sizes.py``)."""
 
 
 @final
@@ -55,15 +58,17 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
     match learner:
         case GaussianLearner():
             if dimension not in _NORMAL_RATIO:
-                message = f"GaussianLearner is coupled for one or two columns, not for {dimension}."
+                most = max(_NORMAL_RATIO)
+                message = f"GaussianLearner is coupled for one to {most} columns by default, not for {dimension}."
                 raise InvalidParameter(message)
-            lattice = NormalLattice(dimension=dimension)
+            coupling = (NormalLattice if dimension <= _LATTICE_MOST else ShiftRounding)(dimension=dimension)
+            ratio = _NORMAL_RATIO[dimension]
             return Family(
-                coupling=lattice,
+                coupling=coupling,
                 least_block=dimension + 2,
-                usual_block=20 * dimension,
-                least_tuple=lattice.least_records,
-                agreeing_ratio=_NORMAL_RATIO[dimension],
+                usual_block=_NORMAL_BLOCK.get(dimension, 20 * dimension),
+                least_tuple=coupling.least_records,
+                agreeing_ratio=ratio,
                 typical_error=_NORMAL_ERROR[dimension],
             )
         case EmpiricalLearner(categories=categories):
