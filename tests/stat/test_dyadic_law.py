@@ -74,7 +74,7 @@ def test_atoms_keep_their_weight_and_are_hit_exactly() -> None:
 @pytest.mark.parametrize("shift", [0.05, 0.5, 2.0])
 def test_S1_agreement_lies_between_one_race_and_the_sum_down_the_tree(shift: float) -> None:
     laws = [Normal(0.0, 1.0), Normal(shift, 1.0)]
-    found = values(laws, draws=5_000)
+    found = values(laws, draws=2_000)
     apart = float((found[:, 0] != found[:, 1]).mean())
     distance = float(total_variation(*laws))
     error = math.sqrt(apart * (1 - apart) / len(found))
