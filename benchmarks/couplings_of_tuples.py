@@ -1,6 +1,6 @@
 """Couple II against the isolated couplings of the same laws: ratios of times and of agreement, measured in one run.
 
-    python benchmarks/couplings_of_tuples.py
+python benchmarks/couplings_of_tuples.py
 """
 
 import os
