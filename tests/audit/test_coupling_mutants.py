@@ -228,7 +228,7 @@ MUTANTS: list[tuple[Any, str]] = [
     (WideMarginal(), "follow the law"),
     (WideSum(), "follow the law"),
     (SortedRecords(), "follow the law|independent"),
-    (OwnKeys(by="law"), "agree less often|as often"),
+    (OwnKeys(by="law"), "less often|as often"),
     (OwnKeys(by="place"), "place of a block|number of laws"),
     (OwnKeys(by="number"), "number of laws"),
     (DrawsReused(), "independent of each other"),

@@ -35,7 +35,8 @@ class PointValue:
         return b"l" + label_bytes(law.label)
 
     def decode(self, key: bytes) -> NDArray[Any]:
-        """Return the records, shape (l, d)."""
+        """Return the records, shape (l, d): floats, or Python objects where it is a label."""
         kind, body = key[:1], key[1:]
-        row = np.frombuffer(body, dtype="<f8").astype(np.float64) if kind == b"n" else label_array([label_of(body)])
+        labels = label_array([label_of(body)]).astype(object) if kind == b"l" else None
+        row = np.frombuffer(body, dtype="<f8").astype(np.float64) if labels is None else labels
         return np.repeat(row[None, :], self.records, axis=0)

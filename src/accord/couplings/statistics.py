@@ -59,6 +59,8 @@ class StatisticCoupling:
       variation; for point masses 1 or 0.
     - Isolation: a vote is computed from one law and the shared key alone, in a loop over laws, one at a time.
     - Equivariance: one factor in all scales of exponential or gamma laws leaves the law of the votes as it is.
+    - Cost: a few points a law and draw; for gamma laws some dozens, hundreds below 30 records, each of l numbers (laws
+      that reach the same points share them).
     - Not promised: any privacy by itself; a running time that is independent of the laws; gamma laws of a shape outside
       1e-3 to 1e6 (they abstain) or tuples of fewer than 12 of them; Poisson sums above 2^50.
 

@@ -56,6 +56,8 @@ class CouplingCase:
         "race" for that of theory S1 (computed from the laws' densities), or None if only the bounds are promised.
     total_variation
         Total variation of the tuples of the first two laws, or None to have it estimated from their densities.
+    least_agreement
+        A lower bound of that probability, where something else is promised than ``(1 - TV) / (1 + TV)``.
     scores
         ``scores(law, tuples)`` turns the tuples of one law, shape (draws, records, d), into numbers of shape
         (draws, m, c) that are independent and standard normal if the marginal is right. For couplings whose marginal is
@@ -72,6 +74,7 @@ class CouplingCase:
     records: int = 1
     agreement: float | Literal["race"] | None = None
     total_variation: float | None = None
+    least_agreement: float | None = None
     scores: ScoresOf | None = None
     others: Sequence[Any] = ()
     prefix: bool = True
@@ -180,15 +183,15 @@ def _check_marginals(case: CouplingCase, coupled: Coupled, draws: int) -> None:
             continue
         check_marginal(scores, draws=draws, records=scores.values.shape[0] // draws)
         if block == 0:
-            check_unrelated(scores, _scores(case, law, again, block), draws=draws)
+            check_unrelated(scores, _scores(case, law, again, block, label="again"), draws=draws)
 
 
-def _scores(case: CouplingCase, law: Distribution, coupled: Coupled, block: int) -> Scores:
+def _scores(case: CouplingCase, law: Distribution, coupled: Coupled, block: int, *, label: str = "law") -> Scores:
     tuples = np.stack([coupled.decode(draw, key) for draw, key in enumerate(coupled.keys[:, block])])
     if case.scores is not None:
         given = np.asarray(case.scores(law, tuples), dtype=np.float64)
         return Scores(given.reshape(given.shape[0] * given.shape[1], -1))
-    stream = SharedRandomness("scores").stream("block", block)
+    stream = SharedRandomness("scores").stream(label, block)
     return standard_scores(law, tuples.reshape(-1, tuples.shape[2]), stream)
 
 
@@ -213,7 +216,8 @@ def _check_agreement(case: CouplingCase, equal: int, draws: int, near: Closeness
     most = min(1.0, near.total_variation + near.doubt)
     least = max(0.0, near.total_variation - near.doubt)
     low, high = (1 - most) / (1 + most), 1 - least
-    check_agreement(equal, draws, low=low, high=1.0, message="blocks agree less often than (1 - TV) / (1 + TV)")
+    low = low if case.least_agreement is None else case.least_agreement
+    check_agreement(equal, draws, low=low, high=1.0, message="blocks agree less often than is promised")
     check_agreement(equal, draws, low=0.0, high=high, message="blocks agree more often than 1 - TV: keys collide")
     if case.agreement is None:
         return
