@@ -2,6 +2,7 @@
 
 from accord.couplings.atom_race import AtomRace, ListsAtoms
 from accord.couplings.dyadic import DyadicCoupling
+from accord.couplings.hashed_lattice import HashedLattice
 from accord.couplings.joint_law import joint_law
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.poisson import PoissonCoupling
@@ -21,6 +22,7 @@ __all__ = [
     "Coupling",
     "Diagnosis",
     "DyadicCoupling",
+    "HashedLattice",
     "LawCoupling",
     "ListsAtoms",
     "ModelReference",
