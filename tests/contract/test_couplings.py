@@ -2,7 +2,6 @@
 
 import inspect
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 import accord.couplings
-from accord._abstain import ABSTAIN
 from accord.couplings import (
     AtomRace,
-    Coupled,
     DyadicCoupling,
+    HashedLattice,
     NormalLattice,
     NormalReference,
     ParameterRounding,
@@ -42,7 +40,6 @@ from accord.distributions import (
     Product,
 )
 from accord.testing import CouplingCase, check_coupling
-from accord.testing._coupling_replay import check_poison, poison
 
 Floats = NDArray[np.float64]
 
@@ -159,6 +156,10 @@ CASES: dict[str, CouplingCase] = {
         others=FAR,
     ),
     "dyadic": CouplingCase(coupling=DyadicCoupling(), laws=LINE, others=FAR, least_agreement=0.7),
+    "hashed lattice": CouplingCase(coupling=HashedLattice(dimension=1), laws=MIXED, agreement="race", others=FAR),
+    "hashed lattice, plane": CouplingCase(
+        coupling=HashedLattice(dimension=2), laws=PLANE, agreement="race", others=[Normal([1e6, 0.0], np.eye(2))]
+    ),
     "two stages": CouplingCase(
         coupling=TwoStageCoupling(NormalReference(Normal(0.0, 1.0), strength=60), candidates=512),
         laws=[Normal(0.0, 1.0), Normal(0.05, 1.1), Normal(0.1, 0.95)],
@@ -195,35 +196,8 @@ CASES: dict[str, CouplingCase] = {
         others=FAR,
     ),
 }
-SECOND = {"normal lattice, plane", "Poisson process, mixtures"}
+SECOND = {"normal lattice, plane", "hashed lattice, plane", "Poisson process, mixtures"}
 """Left to the long tests: their classes have another case."""
-
-RAISE_WITH_ODD_CLASSES = {"tuple Poisson", "tuple Poisson, atoms with densities", "dyadic"}
-"""A law whose very class cannot be asked makes these raise, for all blocks: known, and held fast below."""
-
-
-@dataclass(frozen=True)
-class Screened:
-    """A coupling that is not shown laws whose class cannot be asked."""
-
-    coupling: Any
-
-    @property
-    def isolated(self) -> bool:
-        return bool(self.coupling.isolated)
-
-    def slack(self, **numbers: int) -> Any:
-        return self.coupling.slack(**numbers)
-
-    def couple(self, laws: Any, **options: Any) -> Coupled:
-        shown = [ABSTAIN if type(law) is type(next(iter(poison()))) else law for law in laws]
-        found: Coupled = self.coupling.couple(shown, **options)
-        return found
-
-
-def shown(name: str) -> CouplingCase:
-    case = CASES[name]
-    return replace(case, coupling=Screened(case.coupling)) if name in RAISE_WITH_ODD_CLASSES else case
 
 
 def is_coupling(value: object) -> bool:
@@ -237,18 +211,13 @@ def test_every_public_coupling_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SECOND])
 def test_every_public_coupling_passes_the_suite(name: str) -> None:
-    check_coupling(shown(name), runs=1_000)
+    check_coupling(CASES[name], runs=1_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_every_public_coupling_passes_the_suite_with_many_draws(name: str) -> None:
-    check_coupling(shown(name), runs=20_000)
-
-
-@pytest.mark.parametrize("name", sorted(RAISE_WITH_ODD_CLASSES))
-def test_a_law_whose_class_cannot_be_asked_abstains_alone(name: str) -> None:
-    check_poison(CASES[name].coupling, CASES[name].laws, records=CASES[name].records)
+    check_coupling(CASES[name], runs=20_000)
 
 
 def test_coupling_for_gives_the_joint_coupling_of_a_family() -> None:
