@@ -210,7 +210,7 @@ class _Points:
     def votes(self, law: Distribution | Abstain) -> list[Vote]:
         """Return one law's vote in each draw. Whatever goes wrong is this law's abstention."""
         draws = len(self._words) // self._records
-        if isinstance(law, Abstain):
+        if law is ABSTAIN:
             return [ABSTAIN] * draws
         try:
             with np.errstate(all="ignore"):
