@@ -52,7 +52,7 @@ class HashedLattice:
       ``(1 - TV) / (1 + TV)``.
     - Isolation: a vote is computed from one law and the shared key alone. A law that needs more than ``most_cells``
       cells in a layer, has no bounded density, or fails in any way abstains, and nobody else does.
-    - Cost: about 40, 60, 500 and 2e4 cells a law and draw at D = 1, 2, 5 and 9 for laws that are about as wide in all
+    - Cost: about 40, 60, 600 and 3e4 cells a law and draw at D = 1, 2, 5 and 9 for laws that are about as wide in all
       directions (a condition number of 10 in the covariance: 2 and 10 times as many at D = 5 and 9). A condition number
       of 1e4 takes 150 cells at D = 2, 1e4 at D = 5, and is beyond the cap at D = 9: the law abstains. Where columns
       have different scales, say so by ``units``.
