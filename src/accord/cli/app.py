@@ -11,6 +11,7 @@ from accord import __version__
 from accord.cli.compose import compose
 from accord.cli.demo import demo
 from accord.cli.ledger import ledger
+from accord.cli.plan import plan
 from accord.cli.schema import schema
 from accord.cli.synth import synth
 
@@ -27,6 +28,7 @@ app.command("synth")(synth)
 app.command("schema")(schema)
 app.command("demo")(demo)
 app.command("compose")(compose)
+app.command("plan")(plan)
 app.add_typer(ledger, name="ledger")
 
 

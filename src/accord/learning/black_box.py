@@ -1,9 +1,7 @@
 """The private learner: learn again, from the records on which the blocks agreed."""
 
 import copy
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 from numpy.typing import ArrayLike
@@ -19,78 +17,11 @@ from accord.learning.isolation import Isolation
 from accord.learning.records import as_records
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger
+from accord.planning import TheoremSizes, theorem_sizes
 from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
 
 __all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
-
-_ROUND_UP = 1.0 + 1e-12
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TheoremSizes:
-    """The sizes of theory L9: l, b, k, the slack delta0 that the selection gets, and n = b k."""
-
-    records: int
-    block_size: int
-    blocks: int
-    delta: Fraction
-
-    @property
-    def required_records(self) -> int:
-        """Number of records n = b k."""
-        return self.block_size * self.blocks
-
-
-def theorem_sizes(learner: Learner, *, alpha: Number, beta: Number, epsilon: Number, delta: Number) -> TheoremSizes:
-    """Return the sizes for which theory L9 promises total variation below alpha with probability 1 - beta.
-
-    Parameters
-    ----------
-    learner
-        Offers ``sample_complexity(alpha, beta)``, the number of records after which its law is within total variation
-        alpha with probability 1 - beta, whatever the law of its class.
-    alpha, beta
-        Strictly between 0 and 1.
-    epsilon, delta
-        Of the release.
-
-    Raises
-    ------
-    InvalidParameter
-        If the learner offers no sample complexity, or one that is not a positive integer.
-
-    """
-    accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
-    loss, slack = float(_check.epsilon(epsilon)), _check.delta(delta)
-    records = _complexity(learner, float(accuracy), float(failure / 4))
-    closeness = failure / (64 * records)
-    block_size = _complexity(learner, float(closeness), 1 / 16)
-    try:
-        privacy_votes = 8 / loss * math.log(4 / (failure * slack))
-        accuracy_votes = 128 * math.log(4 / failure)
-        blocks = math.ceil(max(privacy_votes, accuracy_votes) * _ROUND_UP)
-    except (OverflowError, ZeroDivisionError):
-        raise InvalidParameter("epsilon, delta or beta is too small for the theorem's sizes.") from None
-    return TheoremSizes(
-        records=records,
-        block_size=block_size,
-        blocks=blocks,
-        delta=min(slack, failure / 4),
-    )
-
-
-def _complexity(learner: Learner, alpha: float, beta: float) -> int:
-    sample_complexity = getattr(learner, "sample_complexity", None)
-    if not callable(sample_complexity):
-        message = (
-            f"{type(learner).__name__} has no sample_complexity(alpha, beta): give blocks= and records= instead of "
-            f"alpha and beta, or a learner that states its sample complexity."
-        )
-        raise InvalidParameter(message)
-    return _check.integer("the learner's sample_complexity", sample_complexity(alpha, beta), least=1)
-
 
 @final
 @dataclass(frozen=True, slots=True)

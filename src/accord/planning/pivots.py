@@ -1,0 +1,150 @@
+"""Normal laws by pivotal simulation (method C): sizes that are stored, looked up, or certified anew."""
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter
+from accord.planning._pivot import CONFIDENCE, PivotDesign, lower_bound, simulate
+
+__all__ = ["certify_normal", "design_for", "stored_pivot"]
+
+_BASE = {
+    1: (58, 13, 33, 300, 5.5),
+    2: (64, 75, 75, 600, 6.0),
+    3: (72, 150, 150, 1000, 6.5),
+    5: (85, 660, 660, 3000, 7.2),
+}
+"""By dimension, at alpha = beta = 0.1, epsilon = 1, delta = 1e-6: k, b, l, R and the step; found on other seeds."""
+
+_GROWTH = 1.12
+_ATTEMPTS = 8
+_PILOT = 60
+
+
+def design_for(
+    dimension: int, *, alpha: Fraction, epsilon: Fraction, delta: Fraction, growth: float = 1.0
+) -> PivotDesign:
+    """Return sizes worth a try: k grows with the votes that S9 asks for, b and l with ``growth / alpha^2``.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no base to start from at this dimension.
+
+    """
+    if dimension not in _BASE:
+        raise InvalidParameter(f"dimension must be one of {sorted(_BASE)} for a pivotal plan.")
+    blocks, block_size, records, draws, step = _BASE[dimension]
+    scale = _votes(draws, float(epsilon), float(delta)) / _votes(draws, 1.0, 1e-6)
+    finer = float(Fraction(1, 100) / alpha**2) * growth
+    return PivotDesign(
+        dimension=dimension,
+        alpha=alpha,
+        epsilon=epsilon,
+        delta=delta,
+        blocks=math.ceil(blocks * scale - 1e-9),
+        block_size=max(dimension + 2, math.ceil(block_size * finer - 1e-9)),
+        records=max(dimension + 2, math.ceil(records * finer - 1e-9)),
+        draws=draws,
+        step=step,
+    )
+
+
+def certify_normal(
+    *,
+    dimension: int,
+    alpha: Number,
+    beta: Number,
+    epsilon: Number,
+    delta: Number,
+    runs: int = 1000,
+    seed: int = 20_261_130,
+) -> dict[str, Any]:
+    """Find sizes and certify them: a pilot chooses, then fresh seeds decide.
+
+    The confidence is shared among attempts: attempt j spends ``0.001 / 2^(j + 1)``.
+
+    Returns
+    -------
+    dict
+        Plain data, the numbers of a "C" certificate.
+
+    Raises
+    ------
+    InvalidParameter
+        If no attempt succeeds; allow more runs.
+
+    """
+    accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
+    loss, slack = _check.epsilon(epsilon), _check.delta(delta)
+    if float(slack) > math.expm1(float(loss) / 2):
+        raise InvalidParameter("delta must be at most exp(epsilon / 2) - 1.")
+    growth, spent = 1.0, 0
+    for attempt in range(3 * _ATTEMPTS):
+        design = design_for(dimension, alpha=accuracy, epsilon=loss, delta=slack, growth=growth)
+        growth *= _GROWTH
+        hits = simulate(design, runs=min(_PILOT, runs), seed=seed + 1000 + attempt)
+        if hits < min(_PILOT, runs) * (1 - 0.7 * float(failure)):
+            continue
+        confidence = 1 - (1 - CONFIDENCE) / 2 ** (spent + 1)
+        spent += 1
+        successes = simulate(design, runs=runs, seed=seed + attempt)
+        if lower_bound(successes, runs=runs, confidence=confidence) >= 1 - float(failure):
+            return _numbers(design, runs=runs, successes=successes, seed=seed + attempt, confidence=confidence) | {
+                "beta_simulated": str(failure)
+            }
+    raise InvalidParameter("no sizes were certified: allow more runs, or a larger beta.")
+
+
+def stored_pivot(
+    dimension: int, *, alpha: Fraction, beta: Fraction, epsilon: Fraction, delta: Fraction
+) -> dict[str, Any] | None:
+    """Return the stored numbers with the least n that are at least as strict as what is asked, or None."""
+    fit = [
+        row
+        for row in _stored()
+        if row["dimension"] == dimension
+        and Fraction(row["alpha_simulated"]) <= alpha
+        and Fraction(row["beta_simulated"]) <= beta
+        and Fraction(row["epsilon_simulated"]) <= epsilon
+        and Fraction(row["delta_simulated"]) <= delta
+    ]
+    if not fit:
+        return None
+    return dict(min(fit, key=lambda row: int(row["records_needed"])))
+
+
+@lru_cache(maxsize=1)
+def _stored() -> tuple[Mapping[str, Any], ...]:
+    text = resources.files("accord.planning").joinpath("pivots.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text))
+
+
+def _numbers(design: PivotDesign, *, runs: int, successes: int, seed: int, confidence: float) -> dict[str, Any]:
+    return {
+        "dimension": design.dimension,
+        "alpha_simulated": str(design.alpha),
+        "epsilon_simulated": str(design.epsilon),
+        "delta_simulated": str(design.delta),
+        "blocks": design.blocks,
+        "block_size": design.block_size,
+        "records": design.records,
+        "draws": design.draws,
+        "step": design.step,
+        "runs": runs,
+        "successes": successes,
+        "seed": seed,
+        "confidence": confidence,
+        "records_needed": design.blocks * design.block_size,
+    }
+
+
+def _votes(draws: int, epsilon: float, delta: float) -> float:
+    return 1 + 2 / epsilon * math.log(9 * draws / delta)
