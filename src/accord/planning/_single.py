@@ -84,7 +84,7 @@ def _votes(epsilon: Fraction, delta: Fraction, beta: float) -> list[int]:
     """List numbers of votes from the unanimous minimum (theory S7) to twice that."""
     scale = math.log((1 - beta) / float(delta) * math.tanh(float(epsilon) / 2) + 1) / float(epsilon)
     least = max(2, math.ceil(scale))
-    return sorted({math.ceil(least * factor) for factor in np.linspace(1.0, 2.2, 25)})
+    return sorted({math.ceil(least * factor) for factor in np.linspace(1.0, 2.0, 11)})
 
 
 def _failures(curve: tuple[int, ...]) -> tuple[_FLOATS, _FLOATS]:

@@ -68,7 +68,12 @@ def _sizes(numbers: Mapping[str, Any]) -> list[Line]:
     total = int(numbers["blocks"]) * int(numbers["block_size"]) * parts
     if min(int(numbers[name]) for name in ("blocks", "block_size", "records", "draws")) < 1:
         raise ValueError
-    return _equal("n = k b T", total, int(numbers["records_needed"]))
+    return [
+        *[(f"0 <= {name}", 0.0, float(Fraction(numbers[name]))) for name in ("alpha", "beta", "epsilon", "delta")],
+        ("1 <= l", 1, int(numbers["records"])),
+        ("1 <= R", 1, int(numbers["draws"])),
+        *_equal("n = k b T", total, int(numbers["records_needed"])),
+    ]
 
 
 # --- the theorems -----------------------------------------------------------------------------------------------------
@@ -126,7 +131,7 @@ def _theorem_agnostic(numbers: Mapping[str, Any]) -> list[Line]:
 
 
 def _single(numbers: Mapping[str, Any]) -> list[Line]:
-    _, beta, epsilon, delta = _request(numbers)
+    alpha, beta, epsilon, delta = _request(numbers)
     votes, variation = int(numbers["blocks"]), float(numbers["variation"])
     curve = [int(chance) for chance in numbers["curve"]]
     if len(curve) != votes + 1 or not 0 <= variation <= 1:
@@ -142,6 +147,7 @@ def _single(numbers: Mapping[str, Any]) -> list[Line]:
         ),
         ("no answer at u <= height + slope u, for every u", _above_line(curve, height, slope), 0.0),
         ("0 <= slope", 0.0, slope),
+        *_equal("l = m(alpha, relearning)", _asked(numbers, alpha, float(numbers["relearning"])), numbers["records"]),
         ("0 <= failure of learning again", 0.0, float(numbers["relearning"])),
         ("failure <= beta", failure, beta),
         *_sizes(numbers),
@@ -195,6 +201,7 @@ def _rounded(numbers: Mapping[str, Any]) -> list[Line]:
     parts = _two_labels(numbers, alpha) if int(numbers["labels"]) == 2 else _many_labels(numbers, alpha)
     failures, lines = parts
     return [
+        ("2 <= d", 2, int(numbers["labels"])),
         ("delta <= exp(epsilon / 2) - 1", slack, math.expm1(half)),
         *lines,
         ("the sum of all failures <= beta", silent + sum(failures), beta),
@@ -266,6 +273,9 @@ def _pivotal(numbers: Mapping[str, Any]) -> list[Line]:
         raise ValueError
     simulated = [Fraction(numbers[f"{name}_simulated"]) for name in ("alpha", "epsilon", "delta")]
     return [
+        ("1 <= d", 1, int(numbers["dimension"])),
+        ("0 <= step", 0.0, float(numbers["step"])),
+        ("0 <= seed", 0, int(numbers["seed"])),
         ("simulated alpha <= alpha", float(simulated[0]), alpha),
         ("simulated epsilon <= epsilon", float(simulated[1]), float(epsilon)),
         ("simulated delta <= delta", float(simulated[2]), float(delta)),

@@ -1,5 +1,6 @@
 """The planner asked the other way round: what n records can reach."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ from accord.planning.plan import LearnerKind, Method, Plan, plan
 
 __all__ = ["needed_epsilon", "reachable_alpha"]
 
-_STEPS = 10
+_STEPS = 5
 _SMALLEST = {"alpha": Fraction(1, 10_000), "epsilon": Fraction(1, 1000)}
 
 
@@ -25,7 +26,7 @@ def reachable_alpha(
     learner: LearnerKind = "black-box",
     agnostic_factor: Number = 3,
 ) -> Plan:
-    """Return the plan with the least alpha (to about one per cent) that ``records`` records are enough for.
+    """Return the plan with the least alpha (to about two per cent) that ``records`` records are enough for.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def needed_epsilon(
     learner: LearnerKind = "black-box",
     agnostic_factor: Number = 3,
 ) -> Plan:
-    """Return the plan with the least epsilon (to about one per cent) that ``records`` records are enough for.
+    """Return the plan with the least epsilon (to about two per cent) that ``records`` records are enough for.
 
     Raises
     ------
@@ -87,16 +88,17 @@ def needed_epsilon(
 
 
 def _least(at: Callable[[Fraction], Plan], records: int, *, least: Fraction, most: Fraction) -> Plan:
-    """Bisect on a logarithmic scale; the number kept has been tried and is enough."""
+    """Halve, then bisect on a logarithmic scale; the number kept has been tried and is enough."""
     easiest = at(most)
     if easiest.records > records:
         message = "too few records for this method at any setting; nothing was spent."
         raise NotEnoughRecords(message, needed=easiest.records, present=records)
-    best, low, high = easiest, least, most
+    best, high = easiest, most
+    low = most / 2
+    while low >= least and (found := _tried(at, low)) is not None and found.records <= records:
+        best, high, low = found, low, low / 2
     for _ in range(_STEPS):
-        middle = Fraction((float(low) * float(high)) ** 0.5).limit_denominator(1_000_000)
-        if not low < middle < high:
-            break
+        middle = Fraction(math.sqrt(low * high)).limit_denominator(1_000_000)
         found = _tried(at, middle)
         if found is not None and found.records <= records:
             best, high = found, middle

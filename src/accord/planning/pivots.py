@@ -91,7 +91,7 @@ def certify_normal(
         design = design_for(dimension, alpha=accuracy, epsilon=loss, delta=slack, growth=growth)
         growth *= _GROWTH
         hits = simulate(design, runs=min(_PILOT, runs), seed=seed + 1000 + attempt)
-        if hits < min(_PILOT, runs) * (1 - 0.7 * float(failure)):
+        if hits < min(_PILOT, runs) * (1 - 0.9 * float(failure)):
             continue
         confidence = 1 - (1 - CONFIDENCE) / 2 ** (spent + 1)
         spent += 1

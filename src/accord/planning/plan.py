@@ -109,7 +109,7 @@ def plan(
     -----------------
     - The certificate of the plan verifies: `Certificate.verify`.
     - "theorem": exactly the sizes of theory L9, L10 or L11.
-    - "certified": the least n of the methods that apply: A (any class, one draw), B (laws on labels), C (normal laws).
+    - "certified": method B for laws on labels, C for normal laws where a simulation is stored, else A (any class).
     - Not promised: that no smaller n is enough.
 
     Parameters
@@ -159,7 +159,7 @@ def plan(
         return _by_theorem(sample_complexity, request, learner, agnostic_factor)
     if learner == "agnostic":
         raise InvalidParameter("learner='agnostic' has no certified sizes: use method='theorem'.")
-    found = _certified(sample_complexity, request, recompute=recompute)
+    found = _certified(sample_complexity, request, recompute=recompute, everything=False)
     if not found:
         raise InvalidParameter(
             "method='certified' found no sizes: allow a larger epsilon, delta or beta, or, for normal laws, "
@@ -189,7 +189,7 @@ def all_plans(
     found: list[Plan] = []
     if request.epsilon <= _LARGEST["theorem"]:
         found += [_by_theorem(sample_complexity, request, kind, 3) for kind in ("black-box", "boosted")]
-    found += _certified(sample_complexity, request, recompute=recompute)
+    found += _certified(sample_complexity, request, recompute=recompute, everything=True)
     return {one.certificate.method: one for one in found}
 
 
@@ -239,13 +239,16 @@ def _theorem_numbers(sizes: TheoremSizes) -> dict[str, Any]:
 # --- certified --------------------------------------------------------------------------------------------------------
 
 
-def _certified(source: object, request: _Request, *, recompute: bool) -> list[Plan]:
-    found = [_one_draw(source, request)]
+def _certified(source: object, request: _Request, *, recompute: bool, everything: bool) -> list[Plan]:
+    """Return the plans of B and C where they apply; of A where neither does, or if all are wanted."""
+    found: list[Certificate | None] = []
     if float(request.delta) <= math.expm1(float(request.epsilon) / 2):
         if type(source) is EmpiricalLearner and len(source.categories) > 1:
             found.append(_rounded_atoms(len(source.categories), request))
         if type(source) is GaussianLearner and source.dimension is not None:
             found.append(_pivotal(source.dimension, request, recompute=recompute))
+    if everything or not any(found):
+        found.insert(0, _one_draw(source, request))
     certificates = [one for one in found if one is not None and one.verify()]
     return [Plan.of(one, method="certified") for one in certificates]
 
@@ -269,7 +272,12 @@ def _one_draw(source: object, request: _Request) -> Certificate | None:
     if single is None:
         return None
     numbers = request.texts | asdict(single)
-    numbers |= {"draws": 1, "curve": list(single.curve), "records_needed": single.blocks * single.block_size}
+    numbers |= {
+        "draws": 1,
+        "curve": list(single.curve),
+        "calls": [[float(request.alpha), single.relearning, single.records]],
+    }
+    numbers |= {"records_needed": single.blocks * single.block_size}
     premises = (
         "the learner's sample complexity at (alpha, relearning) is true",
         "the learner's total variation of tuples at (l, b) is at most variation",
