@@ -8,7 +8,10 @@ from typing import final
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.special import ndtri
+
+from accord.planning._binomial import at_least as tail_above
+from accord.planning._binomial import at_most as tail_below
 
 __all__ = ["GRID", "RoundedAtoms", "plan_rounded"]
 
@@ -67,6 +70,7 @@ class _Votes:
     stray: int
 
 
+@lru_cache(maxsize=64)
 def plan_rounded(*, labels: int, alpha: float, beta: float, epsilon: float, delta: float) -> RoundedAtoms | None:
     """Return the best sizes found, or None if nothing on the list of k and R will do."""
     best: RoundedAtoms | None = None
@@ -110,7 +114,9 @@ def _stray_votes(good: int, *, blocks: int, draws: int, share: float, epsilon: f
 
 def _tail_share(*, blocks: int, at_least: int, failure: float) -> float:
     """Return the largest chance q with P[Bin(k, q) >= at_least] at most ``failure`` (a hair below)."""
-    root = brentq(lambda q: binom.sf(at_least - 1, blocks, q) - failure * (1 - 1e-9), 0.0, 1.0, xtol=1e-14)
+    root = brentq(
+        lambda q: float(tail_above(at_least, size=blocks, chance=q)) - failure * (1 - 1e-9), 0.0, 1.0, xtol=1e-14
+    )
     return float(root) * (1 - 1e-9)
 
 
@@ -166,7 +172,7 @@ def _two_labels(votes: _Votes, *, alpha: float, beta: float, most: int | None) -
     good = _tail_share(blocks=k, at_least=k - votes.good + 1, failure=_SHARES["votes"] * beta)
     stray = _tail_share(blocks=k, at_least=votes.stray, failure=_SHARES["strays"] * beta / 2)
     missing = (_SHARES["shift"] * beta) ** (1 / votes.draws)
-    guess = norm.isf(good / 2) / missing * 0.5 + 0.5 * max(0.0, norm.isf(min(stray, 0.5)))
+    guess = 0.5 * float(-ndtri(good / 2)) / missing + 0.5 * float(-ndtri(min(stray, 0.5)))
     block = max(8, math.ceil((guess / alpha) ** 2))
     if most is not None and k * block > 1.1 * most:
         return None
@@ -203,8 +209,8 @@ def _worst(block: int, radius: float, *, sides: int) -> float:
     """Bound the tail for all p: on [p1, p2] each side is monotone in p, and so is its threshold."""
     ends = np.linspace(0.0, 0.5, GRID + 1) if sides == 2 else np.linspace(0.0, 1.0, 2 * GRID + 1)
     first, last = ends[:-1], ends[1:]
-    above = np.asarray(binom.sf(np.floor(block * (first + radius) - 1e-9), block, last))
+    above = tail_above(np.floor(block * (first + radius) - 1e-9) + 1, size=block, chance=last)
     if sides == 1:
         return float(above.max())
-    below = np.asarray(binom.cdf(np.ceil(block * (last - radius) + 1e-9) - 1, block, first))
+    below = tail_below(np.ceil(block * (last - radius) + 1e-9) - 1, size=block, chance=first)
     return float((above + below).max())

@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from accord.mechanisms.exclusive_curve import CHANCE_BITS, exclusive_curve
+from accord.planning._binomial import law
 
 __all__ = ["GRID", "Single", "TupleVariation", "failure_line", "plan_single"]
 
@@ -92,8 +92,7 @@ def _failures(curve: tuple[int, ...]) -> tuple[_FLOATS, _FLOATS]:
     votes = len(curve) - 1
     accepted = np.array([chance / 2**CHANCE_BITS for chance in curve])
     grid = np.linspace(0.0, 1.0, GRID + 1)
-    misses = np.arange(votes + 1)
-    answer = binom.pmf(misses[None, :], votes, grid[:, None]) @ accepted[::-1]
+    answer = law(votes, grid) @ accepted[::-1]
     failure = np.minimum(1.0, 1.0 - answer + 1e-12)
     return grid, np.append(failure[1:], 1.0)
 
