@@ -23,6 +23,7 @@ from accord.randomness import PrivateRandomness, SharedRandomness, require_share
 
 __all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
 
+
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateLearner:
