@@ -17,8 +17,8 @@ from accord.couplings import (
     StatisticCoupling,
     coupling_for,
 )
+from accord.couplings._cell_race import CellRace, Points
 from accord.couplings._statistic_gamma import GammaStatistic
-from accord.couplings._statistic_race import CellRace, Points
 from accord.couplings._statistic_sums import ExponentialSum, LogSum, PoissonSum
 from accord.distributions import Categorical, Exponential, Gamma, Mixture, Normal, PointMass, Poisson, Product, Uniform
 from accord.errors import FitFailed, InvalidParameter

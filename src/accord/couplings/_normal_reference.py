@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from accord import _check
 from accord._abstain import Abstain
 from accord._exact import Number
+from accord.couplings._centred_basis import centred_basis
 from accord.couplings._shortfall import usual_candidates
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, Normal
@@ -133,9 +134,7 @@ class NormalReference:
         factor = np.zeros((d, d))
         factor[np.tril_indices(d)] = point[d:]
         noise = shared.stream("normal reference", "records", draw, number).standard_normal((records, d))
-        basis, triangle = np.linalg.qr(noise - noise.mean(axis=0))
-        basis *= np.sign(np.diag(triangle))
-        standard = point[:d] + basis @ factor.T
+        standard = point[:d] + centred_basis(noise) @ factor.T
         return np.asarray(np.array(self.law.mean) + standard @ self.law.cholesky.T)
 
     def usual_candidates(self, records: int) -> int:

@@ -15,7 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from accord.couplings._statistic_race import CellRace, Floats, Integers, Points
+from accord.couplings._cell_race import CellRace, Floats, Integers, Points
 from accord.couplings._statistic_sums import LogSum, stirling_rest
 from accord.distributions import Gamma
 from accord.errors import FitFailed

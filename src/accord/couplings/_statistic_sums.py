@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy.special import gammaln
 
-from accord.couplings._statistic_race import CellRace, Floats, Integers, Points
+from accord.couplings._cell_race import CellRace, Floats, Integers, Points
 from accord.distributions import Exponential, Poisson
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness

@@ -7,24 +7,22 @@ from types import ModuleType
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._cell_race import LOG_LIMIT, CellRace, Points
+from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells, SeenLaw
 from accord.couplings.protocol import Coupled, Vote
 from accord.distributions import Distribution, Normal
-from accord.randomness import SharedRandomness, mix, uniform_open, word_at
+from accord.randomness import SharedRandomness
 
 __all__ = ["NormalLattice"]
 
-_ARRIVALS_AT_ONCE = 1 << 20
+_LABEL = "normal lattice"
 _LOOPS_FROM = 3
 """From this dimension on the search and the race are compiled."""
-
-_LOG_ROUNDS = np.log([2.0, 6.0, 18.0, 54.0])
-"""Scores are looked for below 2, then 6, ...; the winner's score is Exp(1), so beyond 54 there is none (exp(-54))."""
 
 
 @final
@@ -100,95 +98,67 @@ def _loops() -> ModuleType:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The cells of one law as the race sees them: a point's own uniforms are its place in the cell."""
+
+    found: NormalCells
+
+    @property
+    def cells(self) -> Integers:
+        return self.found.cells
+
+    @property
+    def log_bound(self) -> Floats:
+        return self.found.log_bound
+
+    def log_density(self, which: Integers, points: Points) -> Floats:
+        return self.found.log_density(which, points.uniforms(0, self.cells.shape[1]))
+
+    def key(self, points: Points) -> bytes:
+        return np.append(points.cells[0], points.numbers[0]).astype("<i8").tobytes()
+
+
+@final
 class _Points:
     """The shared Poisson points: unit rate in every cell, in every draw, as a function of the key."""
 
     def __init__(self, shared: SharedRandomness, chart: Chart, draws: int) -> None:
         self._shared = shared
         self._chart = chart
-        self._draws = np.array([shared.word("normal lattice", "draw", draw) for draw in range(draws)], dtype=np.uint64)
-
-    def _streams(self, cells: Integers, draws: slice = slice(None)) -> NDArray[np.uint64]:
-        """Return the state of each cell's stream in the given draws, shape (draws, n)."""
-        tags = self._shared.hash_rows(cells, "normal lattice", "cell")
-        return mix(tags[None, :] ^ self._draws[draws, None])
-
-    @staticmethod
-    def _uniforms(streams: NDArray[np.uint64], counter: Integers) -> Floats:
-        return uniform_open(word_at(streams, counter))
+        self._cells = CellRace(shared, draws=draws, uniforms=chart.size, labels=(_LABEL,))
 
     def votes(self, law: Distribution | Abstain) -> list[Vote]:
         """Return one law's vote in each draw. Whatever goes wrong is this law's abstention."""
+        nothing: list[Vote] = [ABSTAIN] * len(self._cells.draws)
         if type(law) is not Normal:  # a subclass might read differently each time, or run code
-            return [ABSTAIN] * len(self._draws)
+            return nothing
         try:
             if law.dimension != self._chart.dimension:
-                return [ABSTAIN] * len(self._draws)
+                return nothing
             mean, cholesky = np.asarray(law.mean, dtype=float), np.asarray(law.cholesky, dtype=float)
             with np.errstate(all="ignore"):
                 if law.dimension >= _LOOPS_FROM:
                     return self._compiled_race(SeenLaw.of(self._chart, mean=mean, cholesky=cholesky))
                 return self._race(NormalCells.search(self._chart, mean=mean, cholesky=cholesky))
         except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
-            return [ABSTAIN] * len(self._draws)
+            return nothing
 
     def _compiled_race(self, law: SeenLaw) -> list[Vote]:
-        root = self._shared.word("normal lattice", "cell")
-        rows, found = _loops().race(law, root=root, draws=self._draws, log_limit=float(_LOG_ROUNDS[-1]))
+        root = self._shared.word(_LABEL, "cell")
+        rows, found = _loops().race(law, root=root, draws=self._cells.draws, log_limit=LOG_LIMIT)
         return [row.astype("<i8").tobytes() if won else ABSTAIN for row, won in zip(rows, found, strict=True)]
 
-    def _race(self, reach: NormalCells) -> list[Vote]:
-        together = max(1, _ARRIVALS_AT_ONCE // len(reach.cells))
-        votes: list[Vote] = []
-        for start in range(0, len(self._draws), together):
-            votes += self._race_in(reach, slice(start, start + together))
-        return votes
-
-    def _race_in(self, reach: NormalCells, draws: slice) -> list[Vote]:
-        """Run the race in some draws; points come by arrival in each cell; cells where none can win are left out."""
-        width = self._chart.size + 1
-        streams = self._streams(reach.cells, draws)
-        first = self._uniforms(streams, np.zeros(1, dtype=np.int64))
-        draw, cell = np.nonzero(first > np.exp(-np.exp(_LOG_ROUNDS[-1] + reach.log_bound)))
-        stream, arrival, bound = streams[draw, cell], -np.log(first[draw, cell]), reach.log_bound[cell]
-        number = np.zeros(len(draw), dtype=np.int64)
-        least = np.log(arrival) - bound
-        best = np.full(len(streams), np.inf)
-        winner = np.zeros((len(streams), 2), dtype=np.int64)
-        for level in _LOG_ROUNDS:
-            while len(now := np.nonzero(least < np.minimum(best[draw], level))[0]):
-                offsets = self._offsets(stream[now], number[now])
-                score = least[now] + bound[now] - reach.log_density(cell[now], offsets)
-                order = np.lexsort((number[now], cell[now], score, draw[now]))
-                found, place = np.unique(draw[now][order], return_index=True)
-                leader = order[place]
-                better = score[leader] < best[found]
-                found, leader = found[better], leader[better]
-                best[found] = score[leader]
-                winner[found, 0], winner[found, 1] = cell[now][leader], number[now][leader]
-                number[now] += 1
-                arrival[now] -= np.log(self._uniforms(stream[now], number[now] * width))
-                least[now] = np.log(arrival[now]) - bound[now]
-        return [
-            np.append(reach.cells[place], which).astype("<i8").tobytes() if np.isfinite(score) else ABSTAIN
-            for (place, which), score in zip(winner, best, strict=True)
-        ]
-
-    def _offsets(self, streams: NDArray[np.uint64], which: Integers) -> Floats:
-        """Return where in its cell point number ``which`` lies, shape (n, D)."""
-        size = self._chart.size
-        counter = which[:, None] * (size + 1) + 1 + np.arange(size)
-        return self._uniforms(streams[:, None], counter)
+    def _race(self, found: NormalCells) -> list[Vote]:
+        return self._cells.votes(_Reach(found))
 
     def decode(self, draw: int, key: bytes) -> Floats:
         """Return the records of the tuple named ``key``, shape (l, d): their mean and scatter are the point's."""
         named = np.frombuffer(key, dtype="<i8").astype(np.int64)
-        cells, which = named[None, :-1], named[-1:]
-        offsets = self._offsets(self._streams(cells, slice(draw, draw + 1))[0], which)
-        mean, factor = self._chart.place(cells, offsets)
-        noise = self._shared.stream("normal lattice", "records", draw, key.hex()).standard_normal(
+        point = self._cells.point(draw, named[:-1], int(named[-1]))
+        mean, factor = self._chart.place(point.cells, point.uniforms(0, self._chart.size))
+        noise = self._shared.stream(_LABEL, "records", draw, key.hex()).standard_normal(
             (self._chart.records, self._chart.dimension)
         )
-        basis, triangle = np.linalg.qr(noise - noise.mean(axis=0))
-        basis *= np.sign(np.diag(triangle)) * np.sqrt(self._chart.records)
+        basis = centred_basis(noise) * np.sqrt(self._chart.records)
         return np.asarray(mean[0] + basis @ factor[0].T)

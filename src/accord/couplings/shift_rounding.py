@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Floats, Integers
 from accord.couplings.protocol import Coupled
 from accord.distributions import Distribution, Normal, PointMass
@@ -243,8 +244,7 @@ class _Cells:
         noise = self._shared.stream("shift rounding", "records", int(draw), key.hex()).standard_normal(
             (self._records, self._dimension)
         )
-        basis, triangle = np.linalg.qr(noise - noise.mean(axis=0))
-        basis *= np.sign(np.diag(triangle)) * math.sqrt(self._records - 1)
+        basis = centred_basis(noise) * math.sqrt(self._records - 1)
         factor = centre.unit[0] * np.exp(centre.log_scale[0])
         return np.asarray(centre.mean[0] + basis @ factor.T)
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._cell_race import CellRace
 from accord.couplings._statistic_gamma import GammaStatistic
 from accord.couplings._statistic_point import PointValue
 from accord.couplings._statistic_product import ProductCoupling
-from accord.couplings._statistic_race import CellRace
 from accord.couplings._statistic_sums import ExponentialSum, PoissonSum
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.protocol import Coupled, Coupling, Vote

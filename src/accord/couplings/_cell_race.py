@@ -1,4 +1,4 @@
-"""A race over public cells whose points are made by counter from the shared key, for any statistic of a tuple."""
+"""A race over public cells whose points are made by counter from the shared key: for lattices and statistics."""
 
 from dataclasses import dataclass
 from typing import Protocol, final
@@ -10,7 +10,7 @@ from accord._abstain import ABSTAIN
 from accord.couplings.protocol import Vote
 from accord.randomness import SharedRandomness, mix, uniform_open, word_at
 
-__all__ = ["CellRace", "Floats", "Integers", "Points", "Reach", "Words"]
+__all__ = ["LOG_LIMIT", "CellRace", "Floats", "Integers", "Points", "Reach", "Words"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,6 +19,8 @@ Words = NDArray[np.uint64]
 _ARRIVALS_AT_ONCE = 1 << 20
 _LOG_ROUNDS = np.log([2.0, 6.0, 18.0, 54.0])
 """Scores are looked for below 2, then 6, ...; the winner's score is Exp(1), so beyond 54 there is none (exp(-54))."""
+
+LOG_LIMIT = float(_LOG_ROUNDS[-1])
 
 
 @final
@@ -62,34 +64,43 @@ class CellRace:
     Parameters
     ----------
     shared
-        The key, which no other race may use.
+        The key, which no other race with the same labels may use.
     draws
         Number of independent draws.
     uniforms
         How many uniforms each point has of its own.
+    labels
+        Under which this race's words hang from the key.
 
     """
 
-    __slots__ = ("_draws", "_shared", "_width")
+    __slots__ = ("_labels", "_shared", "_width", "draws")
 
-    def __init__(self, shared: SharedRandomness, *, draws: int, uniforms: int) -> None:
+    def __init__(self, shared: SharedRandomness, *, draws: int, uniforms: int, labels: tuple[str, ...] = ()) -> None:
         self._shared = shared
+        self._labels = labels
         self._width = uniforms + 1
-        self._draws = np.array([shared.word("draw", draw) for draw in range(draws)], dtype=np.uint64)
+        self.draws = np.array([self._word(draw) for draw in range(draws)], dtype=np.uint64)
+        """One word a draw, shape (draws,)."""
+
+    def _word(self, draw: int) -> np.uint64:
+        return self._shared.word(*self._labels, "draw", draw)
+
+    def _tags(self, cells: Integers) -> Words:
+        return self._shared.hash_rows(cells, *self._labels, "cell")
 
     def point(self, draw: int, cell: Integers, number: int) -> Points:
         """Return one point again, from its name."""
-        word = np.array([self._shared.word("draw", draw)], dtype=np.uint64)
-        streams = mix(self._shared.hash_rows(cell[None, :], "cell") ^ word)
+        streams = mix(self._tags(cell[None, :]) ^ np.array([self._word(draw)], dtype=np.uint64))
         return Points(cell[None, :], streams, np.array([number], dtype=np.int64), self._width)
 
     def votes(self, reach: Reach) -> list[Vote]:
         """Return the key of the point with the least arrival over density, in each draw."""
         together = max(1, _ARRIVALS_AT_ONCE // max(1, len(reach.cells)))
-        tags = self._shared.hash_rows(reach.cells, "cell")
+        tags = self._tags(reach.cells)
         votes: list[Vote] = []
-        for start in range(0, len(self._draws), together):
-            streams = mix(tags[None, :] ^ self._draws[start : start + together, None])
+        for start in range(0, len(self.draws), together):
+            streams = mix(tags[None, :] ^ self.draws[start : start + together, None])
             votes += self._race(reach, streams)
         return votes
 
@@ -97,7 +108,7 @@ class CellRace:
         """Points come by arrival in each cell; cells in which none can win any more are left alone."""
         bounds = reach.log_bound
         first = uniform_open(word_at(streams, np.zeros(1, dtype=np.int64)))
-        draw, cell = np.nonzero(first > np.exp(-np.exp(_LOG_ROUNDS[-1] + bounds)))
+        draw, cell = np.nonzero(first > np.exp(-np.exp(LOG_LIMIT + bounds)))
         stream, arrival, bound = streams[draw, cell], -np.log(first[draw, cell]), bounds[cell]
         number = np.zeros(len(draw), dtype=np.int64)
         least = np.log(arrival) - bound
