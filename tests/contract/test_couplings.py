@@ -14,6 +14,7 @@ from accord.couplings import (
     AtomRace,
     DyadicCoupling,
     HashedLattice,
+    ModelReference,
     NormalLattice,
     NormalReference,
     ParameterRounding,
@@ -38,8 +39,10 @@ from accord.distributions import (
     PointMass,
     Poisson,
     Product,
+    Uniform,
 )
 from accord.testing import CouplingCase, check_coupling
+from accord.testing._coupling_replay import check_poison
 
 Floats = NDArray[np.float64]
 
@@ -225,3 +228,14 @@ def test_coupling_for_gives_the_joint_coupling_of_a_family() -> None:
     assert coupling_for(LABELS[0], records=20) == RaceCoupling(ABC)
     assert coupling_for(PAIRS[0], records=20) == ProductCoupling([StatisticCoupling(Poisson), RaceCoupling(ABC)])
     assert coupling_for(Gamma, records=12) == coupling_for(SHAPES[0], records=20) == StatisticCoupling(Gamma)
+
+
+HUMPS: list[Any] = [Mixture([Normal(0.0, 1.0), Normal(3.0 + shift, 1.0)], [0.5, 0.5]) for shift in (0.0, 0.1, 0.2)]
+BOXES: list[Any] = [Uniform([0.0], [1.0 + shift]) for shift in (0.0, 0.1, 0.2)]
+
+
+@pytest.mark.parametrize("models", [HUMPS, BOXES], ids=["mixtures", "boxes"])
+def test_L3_a_law_that_answers_nothing_abstains_alone_among_models(models: list[Any]) -> None:
+    reference = ModelReference(models)
+    check_poison(TwoStageCoupling(reference, candidates=64), models, records=5)
+    check_poison(PoissonCoupling(reference, most_points=128), models, records=5)

@@ -122,7 +122,7 @@ class ModelReference:
 
     def log_bounds(self, laws: Sequence[Distribution | Abstain], *, records: int) -> _Floats:  # noqa: ARG002
         """Return inf for each law, as no bound is known; -inf for an abstention."""
-        return np.array([-np.inf if isinstance(law, Abstain) else np.inf for law in laws])
+        return np.array([-np.inf if law is ABSTAIN else np.inf for law in laws])
 
     def decode(
         self,
@@ -162,7 +162,7 @@ class ModelReference:
     def _of_others(self, laws: Sequence[object], points: NDArray[Any], *, records: int) -> _Floats:
         """Return the log density of each tuple under each law by its own methods; -inf for a law that fails."""
         rows = np.full((len(laws), len(points)), -np.inf)
-        active = [row for row, law in enumerate(laws) if not isinstance(law, Abstain)]
+        active = [row for row, law in enumerate(laws) if law is not ABSTAIN]
         flat = np.ascontiguousarray(points).reshape(-1, self.dimension)
         together = max(1, _NUMBERS_AT_ONCE // max(1, len(flat)))
         for start in range(0, len(active), together):
