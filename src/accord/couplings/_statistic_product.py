@@ -1,7 +1,6 @@
 """Tuples of laws with independent columns: a race for each factor."""
 
-import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
-from accord.couplings._label_bytes import split
+from accord.couplings._joined import joined
 from accord.couplings.protocol import Coupled, Coupling
 from accord.distributions import Distribution, Product
 from accord.errors import InvalidParameter
@@ -85,25 +84,14 @@ class ProductCoupling:
             )
             for place, part in enumerate(self.parts)
         ]
-        keys = np.full(coupled[0].keys.shape, ABSTAIN, dtype=object)
-        for place in np.ndindex(*keys.shape):
-            found = [part.keys[place] for part in coupled]
-            if all(isinstance(key, bytes) for key in found):
-                keys[place] = b"".join(struct.pack("<Q", len(key)) + key for key in found)
-        return Coupled(keys=keys, decode=_Decoder(tuple(part.decode for part in coupled)))
+        return joined(coupled, put=_side_by_side)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Decoder:
-    parts: tuple[Callable[[int, bytes], NDArray[Any]], ...]
-
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
-        """Return the records, shape (l, d): floats, or Python objects where there are labels."""
-        tables = [part(draw, piece) for part, piece in zip(self.parts, split(key), strict=True)]
-        kinds = {table.dtype for table in tables}
-        kind = kinds.pop() if len(kinds) == 1 else np.dtype(object)
-        return np.concatenate([table.astype(kind) for table in tables], axis=1)
+def _side_by_side(tables: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the columns of all tables: floats, or Python objects where there are labels."""
+    kinds = {table.dtype for table in tables}
+    kind = kinds.pop() if len(kinds) == 1 else np.dtype(object)
+    return np.concatenate([table.astype(kind) for table in tables], axis=1)
 
 
 def _factors(law: object, *, count: int) -> tuple[Distribution | Abstain, ...]:

@@ -1,7 +1,6 @@
 """Record by record, on request only: l separate couplings of single records."""
 
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -10,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
-from accord._abstain import ABSTAIN, Abstain
-from accord.couplings._label_bytes import split
+from accord._abstain import Abstain
+from accord.couplings._joined import joined
 from accord.couplings.protocol import Coupled, Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
@@ -100,20 +99,8 @@ class RecordByRecord:
             self.single.couple(laws, records=1, draws=draws, shared=shared.child("record", place))
             for place in range(size)
         ]
-        keys = np.full(coupled[0].keys.shape, ABSTAIN, dtype=object)
-        for place in np.ndindex(*keys.shape):
-            found = [part.keys[place] for part in coupled]
-            if all(isinstance(key, bytes) for key in found):
-                keys[place] = b"".join(struct.pack("<Q", len(key)) + key for key in found)
-        return Coupled(keys=keys, decode=_Decoder(tuple(part.decode for part in coupled)))
+        return joined(coupled, put=_one_below_another)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Decoder:
-    parts: tuple[Callable[[int, bytes], NDArray[Any]], ...]
-
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
-        """Return the records, shape (l, d)."""
-        rows = [part(draw, piece) for part, piece in zip(self.parts, split(key), strict=True)]
-        return np.concatenate(rows, axis=0)
+def _one_below_another(rows: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(rows, axis=0)

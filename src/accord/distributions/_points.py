@@ -9,9 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord.errors import InvalidParameter
 
-__all__ = ["Points"]
+__all__ = ["Points", "box_corners"]
 
 _Floats = NDArray[np.float64]
+
+
+def box_corners(low: ArrayLike, high: ArrayLike, *, dimension: int) -> tuple[_Floats, _Floats]:
+    """Return the corners of boxes as floats, shape (n, d) each, or refuse another shape."""
+    corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if any(corner.ndim != 2 or corner.shape[1] != dimension for corner in corners):
+        raise InvalidParameter(f"corners must have shape (n, {dimension}).")
+    return corners
 
 
 @final

@@ -7,35 +7,37 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord.errors import InvalidParameter
 
-__all__ = ["finite_numbers", "non_negative", "normalised"]
+__all__ = ["finite_floats", "finite_numbers", "non_negative", "normalised"]
 
 _NORMALISED = 2.0**-51
 _Floats = NDArray[np.float64]
 
 
-def finite_numbers(name: str, value: ArrayLike) -> _Floats:
-    """Return ``value`` as finite floats without a negative zero, or refuse it by name."""
-    array = None
+def _as_floats(value: ArrayLike) -> _Floats | None:
+    """Return ``value`` as floats, None if it does not consist of numbers; truth values are none."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "iufO":
-            array = given.astype(np.float64)
+        return given.astype(np.float64) if given.dtype.kind in "iufO" else None
     except (TypeError, ValueError, OverflowError):
-        array = None
+        return None
+
+
+def finite_floats(name: str, value: ArrayLike) -> _Floats:
+    """Return ``value`` as finite floats, or refuse it by name."""
+    array = _as_floats(value)
     if array is None or not np.isfinite(array).all():
         raise InvalidParameter(f"{name} must consist of finite numbers.")
-    return np.asarray(array + 0.0)
+    return array
+
+
+def finite_numbers(name: str, value: ArrayLike) -> _Floats:
+    """Return ``value`` as finite floats without a negative zero, or refuse it by name."""
+    return np.asarray(finite_floats(name, value) + 0.0)
 
 
 def non_negative(name: str, weights: ArrayLike, *, count: int, each: str) -> _Floats:
     """Return ``count`` finite numbers of at least 0, shape (count,), or refuse them by name."""
-    array = None
-    try:
-        given = np.asarray(weights)
-        if given.dtype.kind in "iufO":
-            array = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = None
+    array = _as_floats(weights)
     if array is None or array.shape != (count,):
         raise InvalidParameter(f"{name} must be numbers, one for each {each}.")
     if not (np.isfinite(array) & (array >= 0)).all():

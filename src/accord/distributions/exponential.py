@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points
+from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers
 from accord.distributions.protocol import Measure, Records
 from accord.errors import InvalidParameter
@@ -126,9 +126,7 @@ class Exponential:
 
     def log_density_bound(self, low: _Floats, high: _Floats) -> _Floats:
         """Return the largest log density on each box, shape (n,) from corners of shape (n, 1)."""
-        corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if any(corner.ndim != 2 or corner.shape[1] != 1 for corner in corners):
-            raise InvalidParameter("corners must have shape (n, 1).")
+        corners = box_corners(low, high, dimension=1)
         nearest = self._standard(corners[0][:, 0])
         return np.where(corners[1][:, 0] >= 0, -nearest - math.log(self.scale), -np.inf)
 

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaincc, gammaln
 
 from accord import _check
 from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points
+from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers
 from accord.distributions.protocol import Measure, Records
 from accord.errors import InvalidParameter
@@ -139,9 +139,7 @@ class Gamma:
 
     def log_density_bound(self, low: _Floats, high: _Floats) -> _Floats:
         """Return the largest log density on each box, shape (n,) from corners of shape (n, 1); inf at a pole."""
-        corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if any(corner.ndim != 2 or corner.shape[1] != 1 for corner in corners):
-            raise InvalidParameter("corners must have shape (n, 1).")
+        corners = box_corners(low, high, dimension=1)
         start, end = np.maximum(corners[0][:, 0], 0.0), corners[1][:, 0]
         mode = max((self.shape - 1) * self.scale, 0.0)
         peak = np.maximum(start, np.minimum(mode, np.maximum(end, 0.0)))

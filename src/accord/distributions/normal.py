@@ -10,7 +10,8 @@ from scipy.special import ndtr
 
 from accord import _check
 from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points
+from accord.distributions._points import Points, box_corners
+from accord.distributions._weights import finite_floats
 from accord.distributions.protocol import Measure, Records
 from accord.errors import InvalidParameter
 from accord.randomness import Generator
@@ -64,8 +65,8 @@ class Normal:
     _factor: tuple[tuple[float, ...], ...] = field(repr=False, compare=False)
 
     def __init__(self, mean: ArrayLike, covariance: ArrayLike) -> None:
-        centre = np.atleast_1d(_finite("mean", mean))
-        matrix = _finite("covariance", covariance)
+        centre = np.atleast_1d(finite_floats("mean", mean))
+        matrix = finite_floats("covariance", covariance)
         if centre.ndim != 1 or len(centre) == 0:
             raise InvalidParameter("mean must be a number or a vector of at least one number.")
         if matrix.ndim == 0 and len(centre) == 1:
@@ -164,9 +165,7 @@ class Normal:
         The bound is the exact maximum for independent columns and is widened by more than the rounding; corners may be
         infinite.
         """
-        corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if any(corner.ndim != 2 or corner.shape[1] != self.dimension for corner in corners):
-            raise InvalidParameter(f"corners must have shape (n, {self.dimension}).")
+        corners = box_corners(low, high, dimension=self.dimension)
         with np.errstate(all="ignore"):
             start, end = (corner - np.array(self.mean) for corner in corners)
             distance = np.maximum(np.maximum(start, -end), 0.0) / np.sqrt(np.diag(np.array(self.covariance)))
@@ -204,20 +203,6 @@ def _squared_distance(inverse: _Floats, start: _Floats, end: _Floats) -> _Floats
     distance = np.where(np.isnan(distance), 0.0, np.maximum(distance, 0.0))
     squared: _Floats = np.square(distance).sum(axis=1)
     return squared
-
-
-def _finite(name: str, value: ArrayLike) -> _Floats:
-    """Return ``value`` as finite floats, or refuse it by name."""
-    array = None
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind in "iufO":
-            array = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is None or not np.isfinite(array).all():
-        raise InvalidParameter(f"{name} must consist of finite numbers.")
-    return array
 
 
 def _symmetric(matrix: _Floats) -> _Floats:

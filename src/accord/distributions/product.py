@@ -17,7 +17,7 @@ from accord.distributions._measured import (
     log_density_at,
     own_log_density,
 )
-from accord.distributions._points import Points
+from accord.distributions._points import Points, box_corners
 from accord.distributions.line import require_bounded, require_on_a_line
 from accord.distributions.protocol import Distribution, Measure, Records
 from accord.errors import InvalidParameter
@@ -156,9 +156,7 @@ class Product:
 
     def log_density_bound(self, low: _Floats, high: _Floats) -> _Floats:
         """Return an upper bound of the log density on each box, shape (n,) from corners of shape (n, d)."""
-        corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if any(corner.ndim != 2 or corner.shape[1] != self.dimension for corner in corners):
-            raise InvalidParameter(f"corners must have shape (n, {self.dimension}).")
+        corners = box_corners(low, high, dimension=self.dimension)
         total = np.zeros(len(corners[0]))
         for part, (first, last) in zip(self.factors, self.spans, strict=True):
             low_part, high_part = (corner[:, first:last] for corner in corners)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points
+from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers
 from accord.distributions.protocol import Measure, Records
 from accord.errors import InvalidParameter
@@ -140,9 +140,7 @@ class Uniform:
 
     def log_density_bound(self, low: _Floats, high: _Floats) -> _Floats:
         """Return the largest log density on each box, shape (n,) from corners of shape (n, d)."""
-        corners = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if any(corner.ndim != 2 or corner.shape[1] != self.dimension for corner in corners):
-            raise InvalidParameter(f"corners must have shape (n, {self.dimension}).")
+        corners = box_corners(low, high, dimension=self.dimension)
         met = ((corners[0] <= np.array(self.high)) & (corners[1] >= np.array(self.low))).all(axis=1)
         return np.where(met, -self.log_volume, -np.inf)
 
