@@ -15,7 +15,7 @@ from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
-__all__ = ["aggregate", "coupling_charge", "is_isolated"]
+__all__ = ["aggregate", "coupling_charge", "is_isolated", "selection"]
 
 
 def aggregate(
@@ -73,6 +73,13 @@ def aggregate(
     if charge == 0:
         return release
     return Release(release.value, ApproxDP(mode.epsilon, mode.delta + charge, unit=mode.guarantee.unit))
+
+
+def selection(*, epsilon: Fraction, delta: Fraction, draws: int) -> StableMode | BestOfDraws:
+    """Return the private selection for this number of draws."""
+    if draws == 1:
+        return StableMode(epsilon=epsilon, delta=delta)
+    return BestOfDraws(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def is_isolated(coupling: Coupling) -> bool:

@@ -11,11 +11,11 @@ from accord._exact import Number
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning.aggregate import aggregate, coupling_charge, is_isolated
-from accord.learning.blocks import Progress, count_units, fit_blocks, partition, unit_numbers
+from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
+from accord.learning.blocks import Progress, fit_blocks, partition
 from accord.learning.families import family_of
+from accord.learning.intake import take_in
 from accord.learning.isolation import Isolation
-from accord.learning.records import as_records
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
@@ -147,9 +147,7 @@ class PrivateSampler:
                 f"2^-100."
             )
             raise InvalidParameter(message)
-        if self.draws == 1:
-            return StableMode(epsilon=self.epsilon, delta=self.delta - charge)
-        return BestOfDraws(epsilon=self.epsilon, delta=self.delta - charge, draws=self.draws)
+        return selection(epsilon=self.epsilon, delta=self.delta - charge, draws=self.draws)
 
     @property
     def guarantee(self) -> ApproxDP:
@@ -198,23 +196,16 @@ class PrivateSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        records = as_records(data)
-        coupling, least = self._coupling_for(records.shape[1])
+        given = take_in(data, units=units, unit=unit)
+        coupling, least = self._coupling_for(given.records.shape[1])
         mode = self._mode_for(coupling)
-        if units is None and unit not in {None, "record"}:
-            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-        n_or_units = unit_numbers(len(records) if units is None else units)
-        if not isinstance(n_or_units, int) and len(n_or_units) != len(records):
-            message = "units must name one unit a record."
-            raise InvalidParameter(message)
-        self._refuse_small_blocks(count_units(n_or_units), least=least)
-        rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
-        word = unit or ("record" if units is None else "unit")
-        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
+        self._refuse_small_blocks(given.units, least=least)
+        rows = partition(given.numbers, blocks=self.blocks, shared=shared.child("partition"))
+        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
         with spending(ledger, guarantee, what=self._summary(coupling)):
             laws = fit_blocks(
                 self.learner,
-                records,
+                given.records,
                 blocks=rows,
                 shared=shared.child("learner"),
                 isolation=self.isolation,

@@ -17,10 +17,10 @@ from accord.distributions import Distribution, Normal
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
-from accord.learning.aggregate import aggregate
-from accord.learning.blocks import Progress, count_units, fit_blocks, partition, unit_numbers
+from accord.learning.aggregate import aggregate, selection
+from accord.learning.blocks import Progress, fit_blocks, partition
+from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
-from accord.learning.records import as_records
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -200,32 +200,24 @@ class TwoStageSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        records = as_records(data)
-        if units is None and unit not in {None, "record"}:
-            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-        names = None if units is None else unit_numbers(units)
-        n_or_units = len(records) if names is None else names
-        if not isinstance(n_or_units, int) and len(n_or_units) != len(records):
-            raise InvalidParameter("units must name one unit a record.")
-        present = count_units(n_or_units)
-        if present < self.blocks:
-            message = f"{self.blocks} blocks need as many records or units of privacy and there are {present}."
-            raise NotEnoughRecords(message, needed=self.blocks, present=present)
-        strength = self._strength(block_size=present // self.blocks)
-        self._refuse_short_tuples(records.shape[1], strength=strength)
-        word = unit or ("record" if units is None else "unit")
-        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
-        rows = partition(n_or_units, blocks=self.blocks, shared=shared.child("partition"))
+        given = take_in(data, units=units, unit=unit)
+        if given.units < self.blocks:
+            message = f"{self.blocks} blocks need as many records or units of privacy and there are {given.units}."
+            raise NotEnoughRecords(message, needed=self.blocks, present=given.units)
+        strength = self._strength(block_size=given.units // self.blocks)
+        self._refuse_short_tuples(given.records.shape[1], strength=strength)
+        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
+        rows = partition(given.numbers, blocks=self.blocks, shared=shared.child("partition"))
         with spending(ledger, guarantee, what=self._summary()):
             laws = fit_blocks(
                 self.learner,
-                records,
+                given.records,
                 blocks=rows,
                 shared=shared.child("learner"),
                 isolation=self.isolation,
                 progress=progress,
             )
-            coarse = self._coarse(laws, records, units=names, shared=shared, randomness=randomness, unit=word)
+            coarse = self._coarse(laws, given, shared=shared, randomness=randomness)
             coupling = None if coarse is None else self._coupling(coarse, strength=strength, shared=shared)
             if coupling is None:
                 return Release(NoAnswer, guarantee)
@@ -233,17 +225,11 @@ class TwoStageSampler:
                 laws,
                 records=self.records,
                 coupling=coupling,
-                mode=self._mode(),
+                mode=selection(epsilon=self.stages[1].epsilon, delta=self.stages[1].delta, draws=self.draws),
                 shared=shared.child("second stage"),
                 randomness=randomness,
             )
         return Release(released.value, guarantee)
-
-    def _mode(self) -> StableMode | BestOfDraws:
-        second = self.stages[1]
-        if self.draws == 1:
-            return StableMode(epsilon=second.epsilon, delta=second.delta)
-        return BestOfDraws(epsilon=second.epsilon, delta=second.delta, draws=self.draws)
 
     def _coarse_mode(self, first: CoarseVotes) -> StableMode | BestOfDraws:
         """Return the selection of the first stage; what it owes for a coupling that is not isolated is taken out."""
@@ -260,12 +246,10 @@ class TwoStageSampler:
     def _coarse(
         self,
         laws: list[Distribution | Abstain],
-        records: NDArray[Any],
+        given: Intake,
         *,
-        units: int | NDArray[Any] | None,
         shared: SharedRandomness,
         randomness: PrivateRandomness,
-        unit: str,
     ) -> Distribution | None:
         """Run the first stage; return a law, or None for no answer."""
         if isinstance(self.first, CoarseVotes):
@@ -281,12 +265,13 @@ class TwoStageSampler:
                 return None
             law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
             return None if isinstance(law, Abstain) else law
+        units = None if isinstance(given.numbers, int) else given.numbers
         released = self.first.release(
-            records, units=units, shared=shared.child("first stage"), randomness=randomness, unit=unit
+            given.records, units=units, shared=shared.child("first stage"), randomness=randomness, unit=given.word
         )
         promised, claimed = self.stages[0], released.guarantee
         covered = claimed.epsilon <= promised.epsilon and claimed.delta <= promised.delta
-        if not covered or claimed.unit != unit or claimed.neighbouring is not Neighbouring.REPLACE_ONE:
+        if not covered or claimed.unit != given.word or claimed.neighbouring is not Neighbouring.REPLACE_ONE:
             raise InvalidParameter("the first stage's release has another guarantee than the first stage promised.")
         return released.value if isinstance(released.value, Distribution) else None
 
