@@ -10,6 +10,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 __all__ = ["Family", "family_of"]
 
 _LATTICE_MOST = 2
+_FEW_DRAWS, _MANY_DRAWS = 32, 1000  # a draw of rounding costs next to nothing
 _NORMAL_RATIO = {1: 0.6, 2: 0.3, 3: 0.35, 4: 0.22, 5: 0.11, 6: 0.06, 7: 0.035, 8: 0.025}
 _NORMAL_BLOCK = {6: 140, 7: 260, 8: 400}
 _NORMAL_ERROR = {1: 0.45, 2: 0.76, 3: 0.7, 4: 1.0, 5: 1.3, 6: 1.7, 7: 2.1, 8: 2.5}
@@ -29,10 +30,12 @@ class Family:
         Fewer units than this in a block never give a fit.
     usual_block
         Fewer units than this in a block rarely agree; the default sizes refuse them.
+    usual_draws
+        R where a person has not chosen it.
     least_tuple
         Fewer records than this in a tuple are not coupled.
     agreeing_ratio
-        Records per vote that can be hoped for, per record of a block, at the default number of blocks and draws.
+        Records per vote that can be hoped for, per record of a block, at the usual number of blocks and draws.
     typical_error
         Mean total variation of the learner from l records is about ``typical_error / sqrt(l)`` on data of its family.
 
@@ -41,6 +44,7 @@ class Family:
     coupling: Coupling
     least_block: int
     usual_block: int
+    usual_draws: int
     least_tuple: int
     agreeing_ratio: float
     typical_error: float
@@ -67,6 +71,7 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
                 coupling=coupling,
                 least_block=dimension + 2,
                 usual_block=_NORMAL_BLOCK.get(dimension, 20 * dimension),
+                usual_draws=_FEW_DRAWS if dimension <= _LATTICE_MOST else _MANY_DRAWS,
                 least_tuple=coupling.least_records,
                 agreeing_ratio=ratio,
                 typical_error=_NORMAL_ERROR[dimension],
@@ -76,6 +81,7 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
                 coupling=RaceCoupling(categories),
                 least_block=1,
                 usual_block=5,
+                usual_draws=_FEW_DRAWS,
                 least_tuple=1,
                 agreeing_ratio=min(3.0, 10.0 / max(1, len(categories) - 1) ** 2),
                 typical_error=0.5 * max(1, len(categories) - 1) ** 0.5,

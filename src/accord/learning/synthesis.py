@@ -23,7 +23,6 @@ from accord.randomness import SharedRandomness
 
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
 
-DEFAULT_DRAWS = 32
 FEWEST_DRAWS, MOST_DRAWS = 4, 10_000
 _BLOCKS_PER_VOTE = 2.4
 _FAILURE = "0.05"
@@ -84,8 +83,9 @@ def sample_plan(
 ) -> SamplePlan:
     """Choose blocks, draws and tuple size from public numbers.
 
-    The defaults are rules of thumb found by simulation (``benchmarks/sizes.py``): 32 draws; 2.4 blocks for every vote
-    that must agree; as many records a tuple as such blocks usually agree on. They carry no promise of an answer.
+    The defaults are rules of thumb found by simulation (``benchmarks/sizes.py``): 32 draws, or 1000 for three and more
+    columns; 2.4 blocks for every vote that must agree; as many records a tuple as such blocks usually agree on. They
+    carry no promise of an answer.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def sample_plan(
     """
     family = family_of(learner, dimension=dimension)
     chosen_draws = _check.integer(
-        "draws", DEFAULT_DRAWS if draws is None else draws, least=FEWEST_DRAWS, most=MOST_DRAWS
+        "draws", family.usual_draws if draws is None else draws, least=FEWEST_DRAWS, most=MOST_DRAWS
     )
     mode = BestOfDraws(epsilon=epsilon, delta=delta, draws=chosen_draws)
     votes = mode.votes_needed(failure=_FAILURE)
@@ -128,7 +128,7 @@ def sample_plan(
     block_size = units // chosen_blocks
     if records is None:
         by_blocks = min(2.0, (chosen_blocks / votes - 0.9) / 1.5)
-        by_draws = min(1.0, chosen_draws / DEFAULT_DRAWS) ** 0.4
+        by_draws = min(1.0, chosen_draws / family.usual_draws) ** 0.4
         usual = math.floor(family.agreeing_ratio * by_blocks * by_draws * block_size)
         tuple_size = max(family.least_tuple, usual)
     else:
