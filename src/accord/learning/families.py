@@ -13,7 +13,7 @@ _LATTICE_MOST = 2
 _FEW_DRAWS, _MANY_DRAWS = 32, 1000  # a draw of rounding costs next to nothing
 _NORMAL_RATIO = {1: 0.6, 2: 0.3, 3: 0.35, 4: 0.22, 5: 0.11, 6: 0.06, 7: 0.035, 8: 0.025}
 _NORMAL_BLOCK = {6: 140, 7: 260, 8: 400}
-_NORMAL_ERROR = {1: 0.45, 2: 0.76, 3: 0.7, 4: 1.0, 5: 1.3, 6: 1.7, 7: 2.1, 8: 2.5}
+_NORMAL_ERROR = {1: 0.45, 2: 0.76, 3: 0.5, 4: 0.85, 5: 1.1, 6: 1.45, 7: 1.75, 8: 2.0}
 """By number of columns, found by simulation (``benchmarks/sizes.py``)."""
 
 
