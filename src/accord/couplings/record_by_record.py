@@ -43,6 +43,7 @@ class RecordByRecord:
 
     Examples
     --------
+    >>> from accord._abstain import ABSTAIN
     >>> from accord.couplings import StatisticCoupling
     >>> from accord.distributions import Poisson
     >>> coupling = RecordByRecord(StatisticCoupling(Poisson))
