@@ -2,6 +2,7 @@
 
 from accord.learners.empirical import EmpiricalLearner
 from accord.learners.gaussian import GaussianLearner
+from accord.learners.histogram import HistogramLearner
 from accord.learners.protocol import Learner
 
-__all__ = ["EmpiricalLearner", "GaussianLearner", "Learner"]
+__all__ = ["EmpiricalLearner", "GaussianLearner", "HistogramLearner", "Learner"]

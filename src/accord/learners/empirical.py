@@ -1,6 +1,5 @@
 """Laws on a public list of labels by counting."""
 
-import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
@@ -13,11 +12,9 @@ from accord._exact import Number
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
 from accord.errors import FitFailed, InvalidParameter
+from accord.learners._counts import records_for, smoothed, tuple_total_variation
 
 __all__ = ["EmpiricalLearner"]
-
-_ADDED = 0.25
-_ROUND_UP = 1.0 + 1e-12
 
 
 @final
@@ -86,8 +83,7 @@ class EmpiricalLearner:
         found = found[found >= 0]
         if len(found) == 0:
             raise FitFailed("no law on labels can be fitted: no record is in the list of categories.")
-        counts = np.bincount(found, minlength=len(self.categories))
-        return Categorical(self.categories, counts + _ADDED)
+        return Categorical(self.categories, smoothed(found, count=len(self.categories)))
 
     def sample_complexity(self, alpha: Number, beta: Number) -> int:
         """Return a number b of records from which on the law is within total variation ``alpha`` of any law.
@@ -102,14 +98,8 @@ class EmpiricalLearner:
             Strictly between 0 and 1.
 
         """
-        accuracy = float(_check.probability("alpha", alpha))
-        failure = float(_check.probability("beta", beta))
-        rest = len(self.categories) - 1
-        spread = 0.5 * math.sqrt(rest) + math.sqrt(-math.log(failure) / 2)
-        # alpha (b + c d) >= spread sqrt(b) + c (d - 1), a quadratic in sqrt(b): true from its larger root on.
-        inside = spread**2 + 4 * accuracy * _ADDED * (rest - accuracy * (rest + 1))
-        root = (spread + math.sqrt(max(inside, 0.0))) / (2 * accuracy)
-        return max(1, math.ceil(root**2 * _ROUND_UP))
+        accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
+        return records_for(float(accuracy), float(failure), cells=len(self.categories))
 
     def tuple_total_variation(self, records: int, block_size: int) -> float:
         """Return an upper bound on the mean total variation of tuples: E TV(q^l, p^l), q fitted to b records of p.
@@ -125,8 +115,4 @@ class EmpiricalLearner:
         """
         size = _check.integer("records", records, least=1)
         block = _check.integer("block_size", block_size, least=1)
-        rest, all_added = len(self.categories) - 1, _ADDED * len(self.categories)
-        plain = size * (0.5 * math.sqrt(rest * block) + _ADDED * rest) / (block + all_added)
-        squared = 1 - math.sqrt(block / (block + all_added)) + rest / (2 * block)
-        joint = math.sqrt(-math.expm1(2 * size * math.log1p(-squared))) if squared < 1 else 1.0
-        return min(1.0, plain, joint)
+        return tuple_total_variation(size, block, cells=len(self.categories))

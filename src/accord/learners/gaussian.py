@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._exact import Number
 from accord.distributions import Normal
-from accord.errors import FitFailed, InvalidParameter
+from accord.errors import InvalidParameter
 from accord.learners._normal_accuracy import expected_kl, records_for
+from accord.learners._tables import fail, finite_rows
 
 __all__ = ["GaussianLearner"]
 
+_LAW = "normal law"
 _Floats = NDArray[np.float64]
 
 
@@ -72,24 +74,24 @@ class GaussianLearner:
             variance is beyond the range of floats.
 
         """
-        rows = _usable_rows(records)
+        rows = finite_rows(records, law=_LAW)
         if self.dimension is not None and rows.shape[1] != self.dimension:
-            _fail("the records have another number of columns than the learner")
+            fail("the records have another number of columns than the learner", law=_LAW)
         if len(rows) <= rows.shape[1] or rows.shape[1] == 0:
-            _fail("fewer usable rows than columns + 1")
+            fail("fewer usable rows than columns + 1", law=_LAW)
         if (rows.max(axis=0) == rows.min(axis=0)).any():
-            _fail("a column is constant")
+            fail("a column is constant", law=_LAW)
         with np.errstate(all="ignore"):
             mean, covariance = _moments(rows)
         tiny = np.finfo(np.float64).tiny
         if not (np.isfinite(covariance).all() and (np.diag(covariance) >= tiny).all()):
-            _fail("a variance is beyond the range of floats")
+            fail("a variance is beyond the range of floats", law=_LAW)
         try:
             law = Normal(mean, covariance)
         except InvalidParameter:
             law = None
         if law is None:
-            _fail("the covariance is singular")
+            fail("the covariance is singular", law=_LAW)
         return law
 
     def sample_complexity(self, alpha: Number, beta: Number) -> int:
@@ -138,26 +140,6 @@ class GaussianLearner:
         return self.dimension
 
 
-def _usable_rows(records: NDArray[Any]) -> _Floats:
-    """Return the finite rows as float64, shape (m, d)."""
-    table = None
-    try:
-        given = np.asarray(records)
-        if given.dtype.kind in "biufO":
-            with np.errstate(all="ignore"):
-                table = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        table = None
-    if table is None:  # raised here, outside the handler: numpy's own message quotes the cell
-        _fail("the records are not numbers")
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2:
-        _fail("the records are not a table of rows and columns")
-    finite: _Floats = table[np.isfinite(table).all(axis=1)]
-    return finite
-
-
 def _moments(rows: _Floats) -> tuple[_Floats, _Floats]:
     """Return the mean and the unbiased covariance; refuse columns that are collinear up to rounding."""
     units = np.frexp(np.abs(rows).max(axis=0))[1]
@@ -190,8 +172,4 @@ def _refuse_collinear(covariance: _Floats) -> None:
             shares = None
     least = 64 * len(covariance) * np.finfo(np.float64).eps
     if shares is None or not (shares > least).all():
-        _fail("columns are constant or collinear up to rounding")
-
-
-def _fail(reason: str) -> NoReturn:
-    raise FitFailed(f"no normal law can be fitted: {reason}.")
+        fail("columns are constant or collinear up to rounding", law=_LAW)
