@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from accord import __version__
+from accord.cli.audit import audit
+from accord.cli.check import check
 from accord.cli.compose import compose
 from accord.cli.demo import demo
 from accord.cli.ledger import ledger
@@ -29,6 +31,8 @@ app.command("schema")(schema)
 app.command("demo")(demo)
 app.command("compose")(compose)
 app.command("plan")(plan)
+app.command("check")(check)
+app.command("audit")(audit)
 app.add_typer(ledger, name="ledger")
 
 

@@ -10,11 +10,12 @@ import typer
 
 from accord.errors import AccordError
 
-__all__ = ["BAD_INPUT", "NO_ANSWER", "UNEXPECTED", "Stop", "guarded", "say"]
+__all__ = ["BAD_INPUT", "NO_ANSWER", "REFUTED", "UNEXPECTED", "Stop", "guarded", "say"]
 
 UNEXPECTED = 1
 BAD_INPUT = 2
 NO_ANSWER = 3
+REFUTED = 4
 _INTERRUPTED = 130
 
 

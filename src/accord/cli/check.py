@@ -1,0 +1,181 @@
+"""``accord check``: whether what a file claims is true."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from accord import __version__
+from accord.cli.document import as_json
+from accord.cli.guard import REFUTED, Stop, guarded
+from accord.cli.rounds import relation_named
+from accord.errors import InvalidParameter
+from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
+from accord.ledger.figures import as_float, exact_text
+from accord.planning import Certificate
+
+__all__ = ["check"]
+
+_LARGEST_FILE = 64 << 20
+_MECHANISM = {"epsilon", "delta", "neighbours", "rows"}
+
+
+def check(
+    *,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A mechanism (TOML or JSON with its law on each input), or plans as accord plan --json prints them.",
+            show_default=False,
+        ),
+    ],
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Repeat the simulations behind plans of method C.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Check a claim for certain: a finite mechanism in rationals, or the certificates of plans.
+
+    Exit codes: 0 it holds; 2 the file is not of these kinds; 4 the claim is refuted.
+    """
+    with guarded():
+        content = _read(file)
+        if "plans" in content or "inequalities" in content:
+            found = _plans(content, recompute=recompute)
+        elif content.keys() >= _MECHANISM:
+            found = _mechanism(content)
+        else:
+            raise InvalidParameter(
+                "the file is neither a mechanism (it needs epsilon, delta, neighbours and rows; see docs/check.md) nor "
+                "a plan."
+            )
+        if json:
+            sys.stdout.write(as_json({"accord": __version__, **found}))
+        else:
+            for line in found["lines"]:
+                print(line)
+        sys.stdout.flush()
+        if not found["holds"]:
+            raise Stop(REFUTED, "the claim is refuted.")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _LARGEST_FILE:
+            raise InvalidParameter("the file is larger than 64 MiB: it is no claim.")
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise InvalidParameter(f"the file cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        kind = "JSON" if file.suffix.lower() == ".json" else "TOML"
+        raise InvalidParameter(f"the file is not {kind} in UTF-8.") from None
+    if not isinstance(content, dict):
+        raise InvalidParameter("the file must hold one table or object.")
+    return content
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+
+
+def _plans(content: Mapping[str, Any], *, recompute: bool) -> dict[str, Any]:
+    entries = content.get("plans", [content])
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidParameter("plans must be a list of objects.")
+    verdicts = []
+    for entry in entries:
+        named = {"method": entry.get("name", entry.get("method"))}
+        parts = {key: entry.get(key) for key in ("numbers", "inequalities", "premises")}
+        certificate = Certificate.from_json(json.dumps({**named, **parts}))
+        holds = certificate.verify(recompute=recompute)
+        stated = entry.get("records", certificate.numbers.get("records_needed"))
+        agrees = holds and stated == certificate.records
+        verdicts.append({"method": certificate.method, "records": stated, "holds": agrees})
+    lines = [
+        f"{entry['method']}: {entry['records']} records: {'holds' if entry['holds'] else 'REFUTED'}"
+        for entry in verdicts
+    ]
+    return {"kind": "plans", "holds": all(v["holds"] for v in verdicts), "plans": verdicts, "lines": lines}
+
+
+# --- mechanisms -------------------------------------------------------------------------------------------------------
+
+
+def _mechanism(content: Mapping[str, Any]) -> dict[str, Any]:
+    rows = content["rows"]
+    if not isinstance(rows, list) or not rows:
+        raise InvalidParameter("rows must be a list, each with an input and a law.")
+    inputs = [_input(row) for row in rows]
+    kernel = FiniteKernel.of(inputs, laws=[_law(row) for row in rows])
+    given = content["neighbours"]
+    neighbours = relation_named(given) if isinstance(given, str) else [_pair(pair) for pair in _list(given)]
+    epsilon, delta = (_number(content[name]) for name in ("epsilon", "delta"))
+    found = check_dp(kernel, neighbours=neighbours, epsilon=epsilon, delta=delta)
+    return {
+        "kind": "mechanism",
+        "holds": found.holds,
+        "epsilon": str(epsilon),
+        "delta": str(delta),
+        "smallest_delta": exact_text(found.delta, up=True),
+        "smallest_delta_float": as_float(found.delta, up=True),
+        "worst": {"pair": [_plain(one) for one in found.witness.pair], "event": [*map(str, found.witness.event)]},
+        "lines": _told(found, epsilon=str(epsilon), delta=str(delta)),
+    }
+
+
+def _told(found: DPCheck, *, epsilon: str, delta: str) -> list[str]:
+    first, second = (str(_plain(one)) for one in found.witness.pair)
+    event = ", ".join(str(outcome) for outcome in found.witness.event) or "none"
+    return [
+        f"({epsilon}, {delta}): {'holds' if found.holds else 'REFUTED'}",
+        f"  smallest delta at this epsilon: {as_float(found.delta, up=True):.9g}",
+        f"  worst: input {first} against {second}, output in {{{event}}}",
+    ]
+
+
+def _list(given: object) -> list[Any]:
+    if not isinstance(given, list):
+        raise InvalidParameter("neighbours must be a list of pairs of inputs, 'replace one' or 'add or remove one'.")
+    return given
+
+
+def _pair(pair: object) -> tuple[Hashable, Hashable]:
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise InvalidParameter("neighbours must consist of pairs of inputs.")
+    return _hashable(pair[0]), _hashable(pair[1])
+
+
+def _input(row: object) -> Hashable:
+    if not isinstance(row, dict) or not {"input", "law"} <= row.keys():
+        raise InvalidParameter("each row must have an input and a law.")
+    return _hashable(row["input"])
+
+
+def _hashable(value: object) -> Hashable:
+    """Return an input; a list is a tuple of records."""
+    if isinstance(value, list):
+        return tuple(_hashable(entry) for entry in value)
+    if not isinstance(value, (str, int, float, bool)):
+        raise InvalidParameter("an input must be text, a number, a boolean, or a list of these.")
+    return value
+
+
+def _plain(value: object) -> object:
+    return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def _law(row: Mapping[str, Any]) -> FiniteLaw:
+    law = row["law"]
+    if not isinstance(law, dict):
+        raise InvalidParameter("a law must be a table of outcomes and weights, such as { yes = '3/4', no = '1/4' }.")
+    return FiniteLaw({outcome: _number(weight) for outcome, weight in law.items()})
+
+
+def _number(value: object) -> int | float | str:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise InvalidParameter("numbers are written as 1, 0.5 or '3/4'.")
+    return value
