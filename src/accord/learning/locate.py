@@ -137,7 +137,7 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
     (952, 0.1, Fraction(1, 2000000))
     >>> location_plan(units=100, columns=1, epsilon=1, delta="1e-6")
     Traceback (most recent call last):
-    accord.errors.NotEnoughRecords: locating 1 column at this epsilon and delta needs 3030 records or units ...
+    accord.errors.NotEnoughRecords: locating 1 column at this epsilon and delta needs 3200 records or units ...
 
     """
     total, slack = _check.epsilon(epsilon), _check.delta(delta) / 2
