@@ -14,6 +14,7 @@ __all__ = [
     "LedgerError",
     "NotEnoughRecords",
     "NotPrivateWarning",
+    "NothingReleased",
     "SchemaMismatch",
     "WrongRandomness",
 ]
@@ -88,6 +89,28 @@ class NotEnoughRecords(DataError):
         super().__init__(message)
         self.needed = needed
         self.present = present
+
+
+class NothingReleased(AccordError, RuntimeError):
+    """The mechanism ran and had no answer where a fitted estimator must have one. The budget is spent all the same.
+
+    Attributes
+    ----------
+    guarantee
+        What was spent.
+    columns
+        Names of the columns without an answer.
+
+    """
+
+    def __init__(self, message: str, *, guarantee: object, columns: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.guarantee = guarantee
+        self.columns = columns
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Survive the way back from a worker process."""
+        return partial(type(self), guarantee=self.guarantee, columns=self.columns), self.args
 
 
 class FitFailed(AccordError, ArithmeticError):
