@@ -1,25 +1,33 @@
 """The private learner: learn again, from the records on which the blocks agreed."""
 
-import copy
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from numpy.typing import ArrayLike
 
 from accord import _check
+from accord._abstain import Abstain
 from accord._exact import Number
 from accord.couplings import Coupling
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.errors import InvalidParameter
 from accord.learners import Learner
-from accord.learning.blocks import Progress, count_units, unit_numbers
+from accord.learning._grand import columns_of
+from accord.learning._reach import not_enough
+from accord.learning._recipe import recipe_for
+from accord.learning._surplus import RecordsUse, block_size_for, leave_out
+from accord.learning.blocks import Progress
+from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
-from accord.learning.records import as_records
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger
-from accord.planning import TheoremSizes, theorem_sizes
+from accord.planning import Plan, TheoremSizes, theorem_sizes
+from accord.planning import plan as plan_sizes
+from accord.planning.plan import Method
 from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
-from accord.randomness import PrivateRandomness, SharedRandomness, require_shared
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
 
@@ -30,15 +38,17 @@ class PrivateLearner:
     """Learn a distribution privately, with any learner as a black box (theory L9).
 
     A `PrivateSampler` releases l records on which the blocks agree; the same learner is fitted to them. Either state
-    the accuracy (``alpha``, ``beta``: the sizes of the theorem, huge and certain) or the sizes (``blocks``,
-    ``records``).
+    the accuracy (``alpha`` and ``beta``: sizes of the theorem, huge and certain, or certified ones), or the sizes
+    (``blocks``, ``records``).
 
     Formal guarantees
     -----------------
-    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns (M6: learning again looks
-      only at released records).
+    - Privacy: ``guarantee``, at most ``(epsilon, delta)``, under replacing one unit, whatever the learner returns (M6:
+      learning again looks only at released records). The theorem, and a simulation that is stricter than what was
+      asked, run at less: ``guarantee`` is what is spent.
     - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the
-      learner's ``sample_complexity`` is true.
+      premises of ``plan.certificate`` are true; with ``coupling``, if that has marginals and agreement as theory 4 asks
+      (G1, G2; for l records) and costs nothing of delta.
     - Not promised, with ``blocks`` and ``records``: an accuracy; or an answer at all.
 
     Parameters
@@ -46,27 +56,37 @@ class PrivateLearner:
     learner
         Any `Learner`.
     epsilon, delta
-        As in `PrivateSampler`.
+        As in `PrivateSampler`; with ``alpha`` and ``beta`` epsilon is at most 1 (theorem) or 10 (certified).
     alpha, beta
         Accuracy and failure probability, strictly between 0 and 1; or leave both out.
+    method
+        With alpha and beta: "theorem" (L9 to the letter; the default), or "certified", by `accord.planning.plan`:
+        `EmpiricalLearner` votes with rounded frequencies, ``GaussianLearner(dimension=1, 2, 3 or 5)`` with rounded
+        parameters where a simulation is stored, others with one draw.
     blocks, records
         k and l; required without alpha and beta, refused with them.
     draws
-        R; 1 with alpha and beta.
+        R; left out with alpha and beta.
     coupling, isolation
         As in `PrivateSampler`.
 
     Source
     ------
-    theory L9, S9; proof page ``docs/proofs/sampler.md``.
+    theory L9, S5, S6, S9, S11; proof pages ``docs/proofs/private-learners.md``, ``docs/proofs/sampler.md`` and
+    ``docs/proofs/planning.md``.
 
     Examples
     --------
     >>> from accord.learners import GaussianLearner
-    >>> learner = PrivateLearner(GaussianLearner(), epsilon=1, delta="1e-6", blocks=100, records=90, draws=8)
-    >>> data = SharedRandomness(0).stream("example").normal(5.0, 2.0, size=20_000)
-    >>> model = learner.release(data).value
-    >>> bool(abs(model.mean[0] - 5.0) < 2.0)
+    >>> settings = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
+    >>> learner = PrivateLearner(GaussianLearner(dimension=1), method="certified", **settings)
+    >>> learner.required_records < 1500
+    True
+    >>> data = SharedRandomness(0).stream("example").normal(5.0, 2.0, size=learner.required_records)
+    >>> model = learner.release(data, shared=SharedRandomness(1)).value
+    >>> bool(abs(model.mean[0] - 5.0) < 1.0)
+    True
+    >>> learner.use_of(2000).left_out == 2000 - learner.required_records
     True
 
     """
@@ -74,6 +94,8 @@ class PrivateLearner:
     learner: Learner
     sampler: PrivateSampler
     required_records: int
+    plan: Plan | None
+    again: Learner
 
     def __init__(
         self,
@@ -83,6 +105,7 @@ class PrivateLearner:
         delta: Number,
         alpha: Number | None = None,
         beta: Number | None = None,
+        method: Method | None = None,
         blocks: int | None = None,
         records: int | None = None,
         draws: int = 1,
@@ -90,21 +113,29 @@ class PrivateLearner:
         isolation: Isolation | None = None,
     ) -> None:
         by_accuracy = alpha is not None and beta is not None and blocks is None and records is None and draws == 1
-        by_size = alpha is None and beta is None and blocks is not None and records is not None
+        by_size = alpha is None and beta is None and method is None and blocks is not None and records is not None
         if by_accuracy == by_size:
-            message = "give either alpha and beta (the theorem's sizes), or blocks and records (and draws)."
+            message = (
+                "give either alpha and beta (and method), or the sizes blocks and records (and draws), which come "
+                "without a promise of accuracy."
+            )
             raise InvalidParameter(message)
+        again, plan = learner, None
         if alpha is not None and beta is not None:
-            sizes = theorem_sizes(learner, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta)
-            blocks, records, required = sizes.blocks, sizes.records, sizes.required_records
-            delta = sizes.delta
+            plan = _planner(learner, beta=beta, epsilon=epsilon, delta=delta, method=method)(alpha)
+            blocks, records, draws = plan.blocks, plan.synthetic_records, plan.draws
+            exact_epsilon, exact_delta = _check.epsilon(epsilon), _check.delta(delta)
+            recipe = recipe_for(learner, plan=plan, epsilon=exact_epsilon, delta=exact_delta, coupling=coupling)
+            fitted, again, coupling = recipe.fitted, recipe.again, recipe.coupling
+            epsilon, delta = recipe.epsilon, recipe.delta
         else:
-            required = _check.integer("blocks", blocks, least=1)
+            fitted = learner
+        blocks = _check.integer("blocks", blocks, least=1)
         sampler = PrivateSampler(
-            learner,
+            fitted,
             epsilon=epsilon,
             delta=delta,
-            blocks=_check.integer("blocks", blocks, least=1),
+            blocks=blocks,
             records=_check.integer("records", records, least=1),
             draws=draws,
             coupling=coupling,
@@ -112,12 +143,56 @@ class PrivateLearner:
         )
         object.__setattr__(self, "learner", learner)
         object.__setattr__(self, "sampler", sampler)
-        object.__setattr__(self, "required_records", required)
+        object.__setattr__(self, "required_records", blocks if plan is None else plan.records)
+        object.__setattr__(self, "plan", plan)
+        object.__setattr__(self, "again", again)
 
     @property
     def guarantee(self) -> ApproxDP:
         """What a release promises when each record is a unit of its own."""
         return self.sampler.guarantee
+
+    def use_of(self, units: int) -> RecordsUse:
+        """Return what a release does with this many records, or units of privacy.
+
+        With sizes of the theorem or of methods A and B all blocks grow, and fewer units are left out than there are
+        blocks. A simulation (method C) certifies its own block size alone: the surplus is left out.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If they are fewer than `required_records`.
+
+        """
+        present = _check.integer("units", units, least=0)
+        self.check(present)
+        size = block_size_for(self.plan, units=present, blocks=self.sampler.blocks)
+        used = size * self.sampler.blocks
+        return RecordsUse(block_size=size, used=used, left_out=present - used)
+
+    def check(self, units: int, *, columns: int | None = None) -> None:
+        """Refuse data that cannot be used, by their public numbers alone; nothing is spent by it.
+
+        Parameters
+        ----------
+        units
+            Number of records, or of units of privacy.
+        columns
+            Number of columns.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are fewer units than `required_records`. The text names the alpha that they can reach.
+        InvalidParameter
+            If the columns are not as many as the learner has.
+
+        """
+        if units < self.required_records:
+            raise self._not_enough(units)
+        known = None if self.plan is None else columns_of(self.learner)
+        if known is not None and columns is not None and known != columns:
+            raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
 
     def release(
         self,
@@ -132,7 +207,8 @@ class PrivateLearner:
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
-        No answer is also given if the learner cannot fit the released records.
+        No answer is also given if the learner cannot fit the released records. What becomes of more records than
+        `required_records` is said by `use_of`.
 
         Raises
         ------
@@ -140,22 +216,50 @@ class PrivateLearner:
             If there are fewer units than `required_records`; nothing has been spent.
 
         """
-        shared = require_shared(shared)
-        units = None if units is None else unit_numbers(units)
-        present = count_units(len(as_records(data)) if units is None else units)
-        if self.sampler.blocks <= present < self.required_records:
-            message = (
-                f"too few records or units of privacy: there are {present}, and {self.required_records} are needed for "
-                f"these settings. Nothing was spent."
-            )
-            raise NotEnoughRecords(message, needed=self.required_records, present=present)
+        randomness, shared = require_private(randomness), require_shared(shared)
+        given = take_in(data, units=units, unit=unit)
+        self.check(given.units, columns=given.records.shape[1])
+        kept = self._kept(given, shared=shared)
         released = self.sampler.release(
-            data, units=units, shared=shared, randomness=randomness, progress=progress, ledger=ledger, unit=unit
+            kept.records,
+            units=None if isinstance(kept.numbers, int) else kept.numbers,
+            shared=shared,
+            randomness=randomness,
+            progress=progress,
+            ledger=ledger,
+            unit=kept.word,
         )
         if isinstance(released.value, NoAnswerType):
             return Release(NoAnswer, released.guarantee)
-        try:
-            model = copy.deepcopy(self.learner).fit(released.value, seed=shared.seed("learn again"))
-        except Exception:  # noqa: BLE001 - the budget is spent: this is a result, not an error to try again after
-            return Release(NoAnswer, released.guarantee)
-        return Release(model, released.guarantee)
+        # The budget is spent: a fit that fails here is a result, not an error to try again after.
+        model = self.sampler.isolation.fit(self.again, released.value, seed=shared.seed("learn again"))
+        return Release(NoAnswer if isinstance(model, Abstain) else model, released.guarantee)
+
+    def _kept(self, given: Intake, *, shared: SharedRandomness) -> Intake:
+        size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
+        if size == given.units // self.sampler.blocks:
+            return given
+        return leave_out(given, keep=size * self.sampler.blocks, shared=shared.child("surplus"))
+
+    def _not_enough(self, units: int) -> Exception:
+        plan = self.plan
+        if plan is None:
+            return not_enough(needed=self.required_records, present=units)
+        asked = {name: plan.certificate.numbers[name] for name in ("beta", "epsilon", "delta")}
+        return not_enough(
+            needed=self.required_records,
+            present=units,
+            alpha=Fraction(plan.certificate.numbers["alpha"]),
+            plan_at=_planner(self.learner, method=plan.method, **asked),
+        )
+
+
+def _planner(
+    learner: Learner, *, beta: Number, epsilon: Number, delta: Number, method: Method | None
+) -> Callable[[Number], Plan]:
+    """Return the plan as a function of alpha."""
+
+    def at(alpha: Number) -> Plan:
+        return plan_sizes(learner, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta, method=method or "theorem")
+
+    return at

@@ -1,0 +1,103 @@
+"""Couplings that the theorems may rest on: those whose marginals and agreement are as theory 4 (G1, G2) asks."""
+
+import math
+from collections.abc import Sequence
+
+from accord.couplings import AtomRace, Coupling, HashedLattice, NormalLattice, RaceCoupling
+from accord.distributions import Atoms, Bounded, Categorical, Distribution, Measure, PointMass
+from accord.errors import InvalidParameter
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+
+__all__ = ["columns_of", "joint_coupling", "single_coupling", "tuple_coupling"]
+
+_MOST_VECTORS = 200_000
+_MOST_DIMENSION = 12
+_LATTICE_MOST = 3
+
+
+def columns_of(learner: Learner) -> int | None:
+    """Return how many columns a learner's records have, where that is public; None where it is not known."""
+    match learner:
+        case EmpiricalLearner() | HistogramLearner():
+            return 1
+        case GaussianLearner(dimension=dimension):
+            return dimension
+        case _:
+            candidates = _candidates(learner)
+            return candidates[0].dimension if candidates else None
+
+
+def joint_coupling(learner: Learner, *, records: int) -> Coupling | None:
+    """Return a coupling of whole tuples: two blocks part with probability at most ``2 t / (1 + t)``, t of tuples."""
+    match learner:
+        case EmpiricalLearner(categories=labels) if math.comb(records + len(labels) - 1, records) <= _MOST_VECTORS:
+            return RaceCoupling(labels, most_vectors=_MOST_VECTORS)
+        case GaussianLearner(dimension=int(dimension)) if dimension <= _LATTICE_MOST:
+            lattice = NormalLattice(dimension=dimension)
+            return lattice if records >= lattice.least_records else None
+        case _:
+            return None
+
+
+def tuple_coupling(learner: Learner, *, records: int) -> Coupling:
+    """Return a coupling of tuples in which two blocks part with probability at most ``2 l TV``, TV of one record.
+
+    Raises
+    ------
+    InvalidParameter
+        If none is known for this learner: pass one as ``coupling=``.
+
+    """
+    joint = joint_coupling(learner, records=records)
+    return single_coupling(learner, record_by_record=records > 1) if joint is None else joint
+
+
+def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coupling:
+    """Return a coupling of single records in which two blocks part with probability at most ``2 TV``.
+
+    With ``record_by_record`` tuples are as many independent copies of it, so that ``2 l TV`` bounds theirs.
+
+    Raises
+    ------
+    InvalidParameter
+        If none is known for this learner: pass one as ``coupling=``.
+
+    """
+    match learner:
+        case EmpiricalLearner(categories=labels):
+            return AtomRace(record_by_record=True) if record_by_record else RaceCoupling(labels)
+        case GaussianLearner(dimension=int(dimension)) if dimension <= _MOST_DIMENSION:
+            return HashedLattice(dimension=dimension, record_by_record=record_by_record)
+        case HistogramLearner():
+            return HashedLattice(dimension=1, record_by_record=record_by_record)
+        case _:
+            pass
+    candidates = _candidates(learner)
+    if candidates and all(map(_lists_atoms, candidates)):
+        return AtomRace(record_by_record=record_by_record)
+    if candidates and all(map(_is_bounded, candidates)) and candidates[0].dimension <= _MOST_DIMENSION:
+        return HashedLattice(dimension=candidates[0].dimension, record_by_record=record_by_record)
+    message = (
+        f"no coupling with the agreement that the theorem needs is known for {type(learner).__name__}: pass one that "
+        f"fits its laws as coupling=."
+    )
+    raise InvalidParameter(message)
+
+
+def _candidates(learner: Learner) -> Sequence[Distribution]:
+    """Return the public list of laws that a learner chooses from, if it has one and all are of one dimension."""
+    listed = getattr(learner, "candidates", ())
+    laws = list(listed) if isinstance(listed, Sequence) else []
+    if not all(isinstance(law, Distribution) for law in laws) or len({law.dimension for law in laws}) > 1:
+        return ()
+    return laws
+
+
+def _lists_atoms(law: Distribution) -> bool:
+    if law.dimension != 1:
+        return False
+    return isinstance(law, (Categorical, PointMass)) or (isinstance(law, Atoms) and law.rest_mass == 0)
+
+
+def _is_bounded(law: Distribution) -> bool:
+    return law.measure is Measure.LEBESGUE and isinstance(law, Bounded)
