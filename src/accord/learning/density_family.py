@@ -1,0 +1,59 @@
+"""What the stages of a private density need to know of an estimator: public facts only."""
+
+from dataclasses import dataclass
+from typing import final
+
+from accord import _check
+from accord.learners import Learner
+from accord.learning.normal_family import CovarianceKind
+
+__all__ = ["BlackBox", "DensityFamily", "NormalMixtures"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalMixtures:
+    """Mixtures of normal laws, which have statistics to release.
+
+    Parameters
+    ----------
+    components
+        At least 1; a single normal law is a mixture of one.
+    covariance
+        As in scikit-learn.
+
+    """
+
+    components: int
+    covariance: CovarianceKind = "full"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "components", _check.integer("components", self.components, least=1))
+
+    @property
+    def words(self) -> str:
+        """Public words for a ledger."""
+        return f"{self.components} normal component{'s' if self.components > 1 else ''}, {self.covariance}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlackBox:
+    """Laws that only a learner knows.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner`.
+
+    """
+
+    learner: Learner
+
+    @property
+    def words(self) -> str:
+        """Public words for a ledger."""
+        return type(self.learner).__name__
+
+
+DensityFamily = NormalMixtures | BlackBox
