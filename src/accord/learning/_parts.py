@@ -1,0 +1,40 @@
+"""Cut the units of privacy into disjoint parts, one for each of several private mechanisms. Trusted core."""
+
+from collections.abc import Iterator
+
+from accord.learning.blocks import Progress, partition
+from accord.learning.intake import Intake
+from accord.privacy import ApproxDP, parallel_composition
+from accord.randomness import SharedRandomness
+
+__all__ = ["cut_into_parts", "of_one_part", "together"]
+
+
+def cut_into_parts(given: Intake, *, parts: int, shared: SharedRandomness) -> Iterator[Intake]:
+    """Yield the parts: ``floor(units / parts)`` units each, whole units only, by key and position alone.
+
+    Formal guarantees
+    -----------------
+    - Every unit is in at most one part, with all its records (`partition`); so replacing one unit changes one part.
+    """
+    size = given.units // parts
+    for rows in partition(given.numbers, blocks=parts, shared=shared):
+        numbers = size if isinstance(given.numbers, int) else given.numbers[rows]
+        yield Intake(records=given.records[rows], numbers=numbers, units=size, word=given.word)
+
+
+def together(guarantee: ApproxDP, *, parts: int) -> ApproxDP:
+    """Return the guarantee of one mechanism on each of the disjoint parts of `cut_into_parts` (theory C1)."""
+    whole = parallel_composition([guarantee] * parts, claimed_disjoint=True)
+    return whole if isinstance(whole, ApproxDP) else guarantee
+
+
+def of_one_part(progress: Progress | None, *, part: int, parts: int) -> Progress | None:
+    """Return the progress that one part reports, as a share of all parts."""
+    if progress is None:
+        return None
+
+    def report(done: int, total: int, what: str) -> None:
+        progress(part * total + done, parts * total, what)
+
+    return report
