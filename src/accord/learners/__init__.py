@@ -3,6 +3,16 @@
 from accord.learners.empirical import EmpiricalLearner
 from accord.learners.gaussian import GaussianLearner
 from accord.learners.histogram import HistogramLearner
+from accord.learners.mixture import MixtureLearner
 from accord.learners.protocol import Learner
+from accord.learners.sklearn_learner import SklearnLearner
 
-__all__ = ["EmpiricalLearner", "GaussianLearner", "HistogramLearner", "Learner"]
+__all__ = [
+    "EmpiricalLearner",
+    "GaussianLearner",
+    "HistogramLearner",
+    "Learner",
+    "MinimumDistanceLearner",
+    "MixtureLearner",
+    "SklearnLearner",
+]
