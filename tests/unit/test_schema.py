@@ -27,8 +27,8 @@ def test_a_full_schema() -> None:
 
 
 REFUSED = {
-    "version": ("[[columns]]\nname='x'\nkind='number'\n", ["version = 1"]),
-    "other version": (NUMBER.replace("= 1", "= 2"), ["version = 1"]),
+    "version": ("[[columns]]\nname='x'\nkind='number'\n", ["version = 2"]),
+    "other version": (NUMBER.replace("= 1", "= 3"), ["version = 2"]),
     "version as boolean": (NUMBER.replace("= 1", "= true"), ["version = 1"]),
     "no columns": ("version = 1\n", ["at least one column"]),
     "columns is a text": ("version = 1\ncolumns = 'x'\n", ["at least one column"]),
@@ -37,7 +37,7 @@ REFUSED = {
     "empty name": ("version = 1\n[[columns]]\nname = ''\nkind = 'number'\n", ["column 1", "name"]),
     "name is a number": ("version = 1\n[[columns]]\nname = 3\nkind = 'number'\n", ["column 1", "name"]),
     "no kind": ("version = 1\n[[columns]]\nname = 'x'\n", ['"x"', '"number", "category"']),
-    "draft": (NUMBER.replace('"number"', '"?"'), ['"x"', "not completed", '"number" or "category"']),
+    "draft": (NUMBER.replace('"number"', '"?"'), ['"x"', "not completed", '"number", "category"']),
     "unknown kind": (NUMBER.replace('"number"', '"integer"'), ['"x"', '"number", "category"']),
     "kind is a list": (NUMBER.replace('"number"', '["number"]'), ['"x"', '"number", "category"']),
     "unknown key at the top": ("colums = 3\n" + NUMBER, ['"colums"', '"version", "unit", "columns"']),

@@ -91,7 +91,7 @@ def _released(outcome: Outcome) -> dict[str, Any]:
 
 
 def _model(outcome: Outcome) -> dict[str, Any] | None:
-    names = [column.name for column in outcome.schema.columns]
+    names = [column.name for column in outcome.schema.read]
     match outcome.synthesis.model:
         case Normal(mean=mean, covariance=covariance):
             variances = np.diag(np.array(covariance))

@@ -119,7 +119,7 @@ def _ledger_files(where: str | None) -> list[Path]:
 
 
 def _warn_of_delta(table: Table, *, numbers: Numbers, warn: Callable[[str], None]) -> None:
-    count = len(table.records) if table.units is None else int(table.units.max()) + 1
+    count = len(table) if table.units is None else int(table.units.max()) + 1
     kind = "records" if table.units is None else "units"
     if numbers.delta * count >= 1:
         warn(

@@ -94,17 +94,17 @@ def learner_for(schema: Schema, *, name: str | None) -> Learner:
         If this version has no learner for these columns, or the named one is for others.
 
     """
-    kinds = [column.kind for column in schema.columns]
-    numbers, categories = kinds.count("number"), kinds.count("category")
-    if not ((1 <= numbers <= _MOST_NUMBERS and not categories) or (numbers, categories) == (0, 1)):
+    numbers = sum(column.is_number for column in schema.read)
+    labels = len(schema.read) - numbers
+    if not ((1 <= numbers <= _MOST_NUMBERS and not labels) or (numbers, labels) == (0, 1)):
         raise SchemaMismatch(
             f"this version learns one to {_MOST_NUMBERS} number columns, or exactly one category column; the schema "
-            f"declares {numbers} number and {categories} category: delete the columns you do not need from it."
+            f"declares {numbers} number and {labels} category: delete the columns you do not need from it."
         )
     fitting = "gaussian" if numbers else "empirical"
     if name is not None and name != fitting:
         raise SchemaMismatch(f"--learner {name} does not fit the declared columns: leave it out, or say {fitting}.")
-    return GaussianLearner() if numbers else EmpiricalLearner(schema.columns[0].categories)
+    return GaussianLearner() if numbers else EmpiricalLearner(schema.read[0].categories)
 
 
 def _epsilon(text: str) -> Fraction:

@@ -9,10 +9,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from accord.errors import SchemaMismatch
+from accord.tables.column import Column
+from accord.tables.dates import numbers_from_dates, numbers_from_stored_dates
 from accord.tables.names import shown
-from accord.tables.schema import Column
 
-__all__ = ["labels_from_text", "labels_from_typed", "numbers_from_text", "numbers_from_typed", "units_from_cells"]
+__all__ = [
+    "labels_from_text",
+    "labels_from_typed",
+    "numbers_from_text",
+    "numbers_from_typed",
+    "spellings",
+    "units_from_cells",
+]
 
 _Floats = NDArray[np.float64]
 _WHOLE_LIMIT = 2.0**53
@@ -20,26 +28,41 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+$"
 
 
-def numbers_from_text(cells: pa.Array, *, column: Column) -> _Floats:
+def numbers_from_text(cells: pa.Array, *, column: Column, decimal: str = ".") -> _Floats:
     """Return float64 with NaN for missing; ASCII spaces around a number or a missing token are ignored.
 
-    A number is written as in Python, in ASCII digits and without underscores; it must be finite, and below 2^53 in size
-    if it is written as a whole number, because beyond two of them could become one.
+    A number is written as in Python, in ASCII digits and without underscores, with the declared decimal mark; it must
+    be finite, and below 2^53 in size if it is written as a whole number, because beyond two of them could become one.
+    Dates are written exactly as their format writes them.
     """
     if column.missing:
         cells = pc.ascii_trim_whitespace(cells)
         cells = _blanked(cells, pc.is_in(cells, value_set=_texts([token.strip() for token in column.missing])))
-    with contextlib.suppress(pa.ArrowInvalid):
-        values = _floats(pc.cast(cells, pa.float64()))
-        # The usual case. Null is NaN by now, so a finite count tells whether each written cell is a plain number.
-        sizes = np.abs(values)
-        if np.count_nonzero(sizes < _WHOLE_LIMIT) == len(cells) - cells.null_count:
-            return values
+    if column.format is not None:
+        cells = pc.ascii_trim_whitespace(cells)
+        values = numbers_from_dates(cells, pattern=column.format, kind=column.kind)
+        return _by_policy(values, readable=np.isfinite(values), missing=_mask(pc.is_null(cells)), column=column)
+    if decimal != ".":
+        cells = pc.if_else(_filled(pc.match_substring(cells, ".")), pa.scalar("?", cells.type), cells)
+        cells = pc.replace_substring(cells, pattern=decimal, replacement=".")
+    if not (column.required or column.bounds or column.kind == "integer"):
+        with contextlib.suppress(pa.ArrowInvalid):
+            values = _floats(pc.cast(cells, pa.float64()))
+            # The usual case. Null is NaN by now, so a finite count tells whether each written cell is a plain number.
+            sizes = np.abs(values)
+            if np.count_nonzero(sizes < _WHOLE_LIMIT) == len(cells) - cells.null_count:
+                return values
     return _careful(pc.ascii_trim_whitespace(cells), column=column)
 
 
 def _careful(cells: pa.Array, *, column: Column) -> _Floats:
     """Return the numbers, looking at how each cell is written."""
+    values = None
+    with contextlib.suppress(pa.ArrowInvalid):  # plain numbers are known by their cast, which is quick
+        values = _floats(pc.cast(cells, pa.float64()))
+        if np.count_nonzero(np.abs(values) < _WHOLE_LIMIT) == len(cells) - cells.null_count:
+            missing = _mask(pc.is_null(cells))
+            return _by_policy(values, readable=~missing, missing=missing, column=column)
     written = _mask(pc.match_substring_regex(cells, _NUMBER))
     whole = _mask(pc.match_substring_regex(cells, _WHOLE))
     candidates = _blanked(cells, pa.array(~written))
@@ -57,7 +80,10 @@ def numbers_from_typed(cells: pa.Array, *, column: Column) -> _Floats:
     kind = cells.type
     whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0)
     if pa.types.is_null(kind):
-        return np.full(len(cells), np.nan)
+        nothing = np.full(len(cells), np.nan)
+        return _by_policy(nothing, readable=np.isfinite(nothing), missing=np.isnan(nothing), column=column)
+    if column.format is not None:
+        return _dates_from_typed(cells, column=column)
     if not (whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise _wrong_type(kind, column=column)
     values = _floats(pc.cast(cells, pa.float64(), safe=False))
@@ -72,14 +98,39 @@ def numbers_from_typed(cells: pa.Array, *, column: Column) -> _Floats:
     return _by_policy(values, readable=readable, missing=missing, column=column)
 
 
+def _dates_from_typed(cells: pa.Array, *, column: Column) -> _Floats:
+    """Return days or seconds of dates, timestamps, or texts in the column's format."""
+    if _is_text(cells.type):
+        return numbers_from_text(pc.cast(cells, pa.string()), column=column)
+    if not (pa.types.is_date(cells.type) or pa.types.is_timestamp(cells.type)):
+        raise _wrong_type(cells.type, column=column)
+    values = numbers_from_stored_dates(cells, kind=column.kind)
+    return _by_policy(values, readable=np.isfinite(values), missing=_mask(pc.is_null(cells)), column=column)
+
+
+def spellings(column: Column) -> tuple[list[str], list[int]]:
+    """Return every text that stands for a label, and the label's position."""
+    if column.kind == "boolean":
+        return [*column.false, *column.true], [0] * len(column.false) + [1] * len(column.true)
+    return list(column.categories), list(range(len(column.categories)))
+
+
 def labels_from_text(cells: pa.Array, *, column: Column) -> NDArray[np.int32]:
     """Return each cell's position in the column's categories, -1 for missing; compared exactly."""
-    codes = pc.fill_null(pc.index_in(cells, value_set=_texts(column.categories)), -1)
-    positions: NDArray[np.int32] = codes.to_numpy(zero_copy_only=False)
+    texts, places = spellings(column)
+    codes = pc.fill_null(pc.index_in(cells, value_set=_texts(texts)), -1)
+    positions: NDArray[np.int32] = np.array([*places, -1], dtype=np.int32)[codes.to_numpy(zero_copy_only=False)]
     missing = _mask(pc.is_null(cells))
     if column.missing:
         missing |= _mask(pc.is_in(cells, value_set=_texts(column.missing)))
+    if column.unreadable == "refuse" and column.required and missing.any():
+        raise _missing_though_required(column)
     if column.unreadable == "refuse" and not (missing | (positions >= 0)).all():
+        if column.kind == "boolean":
+            raise SchemaMismatch(
+                f"column {shown(column.name)} has cells that are none of the declared spellings of true and false: "
+                f'list them there, or say unreadable = "missing" for this column in the schema.'
+            )
         raise SchemaMismatch(
             f"column {shown(column.name)} has cells that are none of its {len(column.categories)} declared categories: "
             f'add what is missing there, or say unreadable = "missing" for this column in the schema.'
@@ -93,6 +144,8 @@ def labels_from_typed(cells: pa.Array, *, column: Column) -> NDArray[np.int32]:
     kind = cells.type
     if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
         raise _wrong_type(kind, column=column)
+    if pa.types.is_boolean(kind) and column.kind == "boolean":  # stored truth needs no spelling
+        cells = pc.if_else(cells, column.true[0], column.false[0])
     return labels_from_text(pc.cast(cells, pa.string()), column=column)
 
 
@@ -115,12 +168,43 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
 
 
 def _by_policy(values: _Floats, *, readable: NDArray[np.bool_], missing: NDArray[np.bool_], column: Column) -> _Floats:
-    if column.unreadable == "refuse" and not (readable | missing).all():
-        raise SchemaMismatch(
-            f"column {shown(column.name)} has cells that are not finite numbers (or are whole and 2^53 or more): list "
-            f'what means missing under missing, or say unreadable = "missing" for this column in the schema.'
-        )
+    """Return the values, NaN for missing, within the bounds; refuse what the column's policy does."""
+    if column.kind == "integer":
+        readable = readable & (np.floor(values) == values)
+    if column.bounds is not None:
+        least, most = column.bounds
+        if column.outside == "clamp":
+            values = np.clip(values, least, most)
+        else:
+            readable = readable & (values >= least) & (values <= most)
+    if column.unreadable == "refuse":
+        if column.required and missing.any():
+            raise _missing_though_required(column)
+        if not (readable | missing).all():
+            raise SchemaMismatch(_unreadable(column))
     return np.where(readable & ~missing, values, np.nan)
+
+
+def _unreadable(column: Column) -> str:
+    """Say that cells are not as declared, and what to do."""
+    what = {
+        "number": "finite numbers (or are whole and 2^53 or more)",
+        "integer": "whole numbers below 2^53 in size",
+        "date": f"dates written as {column.format}",
+        "datetime": f"times written as {column.format}",
+    }[column.kind]
+    outside = " within the bounds" if column.bounds is not None and column.outside != "clamp" else ""
+    return (
+        f"column {shown(column.name)} has cells that are not {what}{outside}: list what means missing under missing, "
+        f'or say unreadable = "missing" for this column in the schema.'
+    )
+
+
+def _missing_though_required(column: Column) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"column {shown(column.name)} is declared as required and has missing cells: say required = false, or "
+        f'unreadable = "missing" to read them as missing and never write one.'
+    )
 
 
 def _decoded(cells: pa.Array) -> pa.Array:
@@ -132,15 +216,19 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _blanked(cells: pa.Array, where: pa.Array) -> pa.Array:
-    return pc.if_else(pc.fill_null(where, fill_value=False), pa.scalar(None, cells.type), cells)
+    return pc.if_else(_filled(where), pa.scalar(None, cells.type), cells)
 
 
 def _texts(values: Any) -> pa.Array:  # noqa: ANN401 - any sequence of str
     return pa.array(list(values), pa.string())
 
 
+def _filled(flags: pa.Array) -> pa.Array:
+    return pc.fill_null(flags, fill_value=False)
+
+
 def _mask(flags: pa.Array) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = np.array(pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False), dtype=bool)
+    mask: NDArray[np.bool_] = np.array(_filled(flags).to_numpy(zero_copy_only=False), dtype=bool)
     return mask
 
 

@@ -12,6 +12,7 @@ import pyarrow.csv as pacsv
 
 from accord.errors import DataError
 from accord.tables._source import CheckedText, open_text
+from accord.tables.csv_format import CsvFormat
 from accord.tables.names import shown
 
 __all__ = ["BLOCK", "csv_batches", "csv_header"]
@@ -21,25 +22,36 @@ BLOCK = 4 << 20
 
 _LONGEST_LINE = 1 << 20
 _TAIL = "\x03"
+_PLAIN = CsvFormat()
 
 
-def csv_header(path: Path, *, compressed: bool) -> tuple[str, ...]:
+def csv_header(path: Path, *, compressed: bool, form: CsvFormat = _PLAIN) -> tuple[str, ...]:
     """Return the names in the first record; what stands behind it is not looked at.
 
     Raises
     ------
     DataError
-        If there is no header, or it is not well-formed UTF-8 text.
+        If there is no header, or it is not well-formed text in the format's encoding.
 
     """
     name = shown(path.name)
     header: list[str] | None = None
     try:
         with io.TextIOWrapper(
-            open_text(path, compressed=compressed), encoding="utf-8-sig", errors="surrogateescape", newline=""
+            open_text(path, compressed=compressed),
+            encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding,
+            errors="surrogateescape",
+            newline="",
         ) as text:
             lines = iter(lambda: text.readline(_LONGEST_LINE), "")
-            header = next(csv.reader(lines, strict=True), [])
+            reader = csv.reader(
+                lines,
+                strict=True,
+                delimiter=form.separator,
+                quotechar=form.quote or None,
+                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+            )
+            header = next(reader, [])
     except (csv.Error, UnicodeError):
         header = None
     except (OSError, EOFError, zlib.error):
@@ -49,16 +61,25 @@ def csv_header(path: Path, *, compressed: bool) -> tuple[str, ...]:
     if not any(header):
         raise DataError(f"the first line of the data file {name} is blank: it must name the columns.")
     joined = "".join(header)
+    if form.encoding != "utf-8":
+        header[0] = header[0].removeprefix("\ufeff")
     if "\0" in joined:
         raise DataError(f"the data file {name} holds NUL bytes: it is not a CSV or Parquet file.")
     if any("\ud800" <= letter <= "\udfff" for letter in joined):
         raise DataError(
-            f"the header of the data file {name} is not UTF-8 text: convert it first, for example with iconv."
+            f"the header of the data file {name} is not {_shown_encoding(form)} text: say its encoding, or convert it "
+            f"first, for example with iconv."
         )
     return tuple(header)
 
 
-def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _shown_encoding(form: CsvFormat) -> str:
+    return "UTF-8" if form.encoding == "utf-8" else form.encoding
+
+
+def csv_batches(
+    path: Path, *, compressed: bool, width: int, wanted: Sequence[int], form: CsvFormat = _PLAIN
+) -> Iterator[list[pa.Array]]:
     """Yield the wanted columns as texts, null for an empty cell without quotes, a batch of records at a time.
 
     Every record counts, a blank line too: all its cells are missing.
@@ -71,6 +92,8 @@ def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[in
         Number of columns in the header.
     wanted
         Positions of the columns to read, at least one.
+    form
+        How it is written.
 
     Raises
     ------
@@ -81,10 +104,11 @@ def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[in
     ragged: list[int] = []
     name = shown(path.name)
     with open_text(path, compressed=compressed) as raw:
-        source = CheckedText(raw, name=path.name, tail=(",".join([_TAIL] * width) + "\n").encode())
+        tail = (form.separator.join([_TAIL] * width) + "\n").encode()
+        source = CheckedText(raw, name=path.name, tail=tail, encoding=form.encoding)
         last = None
         try:
-            for columns, more in _marked(_parsed(source, width=width, wanted=wanted, ragged=ragged)):
+            for columns, more in _marked(_parsed(source, width=width, wanted=wanted, ragged=ragged, form=form)):
                 if more:
                     yield columns
                 else:
@@ -104,7 +128,9 @@ def csv_batches(path: Path, *, compressed: bool, width: int, wanted: Sequence[in
     yield [column.slice(0, len(column) - 1) for column in last]
 
 
-def _parsed(source: CheckedText, *, width: int, wanted: Sequence[int], ragged: list[int]) -> Iterator[list[pa.Array]]:
+def _parsed(
+    source: CheckedText, *, width: int, wanted: Sequence[int], ragged: list[int], form: CsvFormat
+) -> Iterator[list[pa.Array]]:
     names = [str(position) for position in range(width)]
 
     def note(row: Any) -> str:  # noqa: ANN401 - pyarrow's row, whose text must not be used
@@ -114,7 +140,13 @@ def _parsed(source: CheckedText, *, width: int, wanted: Sequence[int], ragged: l
     reader = pacsv.open_csv(
         pa.PythonFile(source, mode="r"),
         read_options=pacsv.ReadOptions(use_threads=True, block_size=BLOCK, column_names=names, skip_rows_after_names=1),
-        parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=note),
+        parse_options=pacsv.ParseOptions(
+            delimiter=form.separator,
+            quote_char=form.quote or False,
+            newlines_in_values=bool(form.quote),
+            ignore_empty_lines=False,
+            invalid_row_handler=note,
+        ),
         convert_options=pacsv.ConvertOptions(
             check_utf8=False,  # checked with the bytes
             column_types={names[position]: pa.string() for position in wanted},

@@ -22,8 +22,8 @@ _ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
 
 
-def data_format(path: Path) -> Format:
-    """Return what the file is.
+def data_format(path: Path, *, encoding: str = "utf-8") -> Format:
+    """Return what the file is; text in another declared ``encoding`` may begin with its byte-order mark.
 
     Raises
     ------
@@ -43,8 +43,8 @@ def data_format(path: Path) -> Format:
         raise DataError(f"the data file {name} cannot be opened: check its permissions.")
     if not start:
         raise DataError(f"the data file {name} is empty.")
-    if start.startswith(_UTF16):
-        raise DataError(f"the data file {name} is UTF-16 text: convert it to UTF-8 first.")
+    if start.startswith(_UTF16) and encoding == "utf-8":
+        raise DataError(f'the data file {name} is UTF-16 text: say encoding = "utf-16", or convert it to UTF-8 first.')
     if start == _ZIP:
         raise DataError(f"the data file {name} is a zip archive or a spreadsheet: save it as CSV or Parquet first.")
     if start == _PARQUET:
@@ -60,16 +60,17 @@ def open_text(path: Path, *, compressed: bool) -> gzip.GzipFile | io.BufferedRea
 class CheckedText(io.RawIOBase):
     """The bytes of a text file, checked on the way, with a tail put behind them on a line of its own.
 
-    A byte-order mark is left out. Bytes that are not UTF-8, NUL bytes, and damaged compression raise `DataError`; the
-    first one also stays in ``fault``.
+    A byte-order mark is left out. Bytes that are not text in the encoding, NUL characters, and damaged compression
+    raise `DataError`; the first one also stays in ``fault``. Text in another encoding comes out as UTF-8.
     """
 
-    def __init__(self, raw: io.BufferedIOBase, *, name: str, tail: bytes = b"") -> None:
+    def __init__(self, raw: io.BufferedIOBase, *, name: str, tail: bytes = b"", encoding: str = "utf-8") -> None:
         super().__init__()
         self._raw = raw
         self._name = shown(name)
         self._end = b"\n" + tail
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
         self._position = 0
         self._ahead: bytes | None = None
         self.fault: DataError | None = None
@@ -91,9 +92,14 @@ class CheckedText(io.RawIOBase):
         return chunk + (self._end[1:] if chunk[-1:] in {b"\r", b"\n"} else self._end)
 
     def _next(self, size: int) -> bytes:
-        chunk = self._raw_bytes(size)
-        self._check(chunk, final=not chunk)
-        self._position += len(chunk)
+        chunk = b""
+        # another encoding may keep a few bytes back, and then has nothing to show for them yet
+        while not chunk:
+            given = self._raw_bytes(size if self._encoding == "utf-8" else max(1, size // 4))
+            chunk = self._checked(given, final=not given)
+            self._position += len(given)
+            if not given:
+                break
         return chunk
 
     def _raw_bytes(self, size: int) -> bytes:
@@ -104,20 +110,31 @@ class CheckedText(io.RawIOBase):
         self._refuse(fault)
         return b""
 
-    def _check(self, chunk: bytes, *, final: bool) -> None:
+    def _checked(self, chunk: bytes, *, final: bool) -> bytes:
+        """Return the bytes as UTF-8; refuse what is not text."""
         pending = len(self._decoder.getstate()[0])
+        text = ""
         try:
-            self._decoder.decode(chunk, final)
+            text = self._decoder.decode(chunk, final)
         except UnicodeDecodeError as error:
             place = self._position - pending + error.start
+            name = "UTF-8" if self._encoding == "utf-8" else self._encoding
             self._refuse(
                 DataError(
-                    f"the data file {self._name} is not UTF-8 text (the byte at position {place} shows it): "
-                    f"convert it first, for example with iconv."
+                    f"the data file {self._name} is not {name} text (the byte at position {place} shows it): "
+                    f"convert it first, for example with iconv, or say another encoding in the schema."
                 )
             )
-        if b"\0" in chunk:
-            self._refuse(DataError(f"the data file {self._name} holds NUL bytes: it is not a CSV or Parquet file."))
+        if self._encoding == "utf-8":
+            if b"\0" in chunk:
+                self._refuse(self._nul())
+            return chunk
+        if "\0" in text:
+            self._refuse(self._nul())
+        return text.encode("utf-8", "surrogatepass")
+
+    def _nul(self) -> DataError:
+        return DataError(f"the data file {self._name} holds NUL bytes: it is not a CSV or Parquet file.")
 
     def _refuse(self, fault: DataError) -> None:
         self.fault = fault

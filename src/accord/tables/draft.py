@@ -1,10 +1,12 @@
 """A schema to be completed by a person, drafted from the names of the columns alone."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from accord.errors import SchemaMismatch
+from accord.tables.column import UNDECIDED
+from accord.tables.csv_format import CsvFormat
 from accord.tables.names import escaped, normal_form, shown
-from accord.tables.schema import UNDECIDED
 
 __all__ = ["draft_schema"]
 
@@ -13,25 +15,39 @@ _HEAD = """\
 # Complete it from what you know about the table, not from a look at its rows: what you write here is not protected.
 # If the names below are values, the file has no header line: add one first.
 #
-# For each column: keep it and replace the "?" by "number" or "category", or delete its lines. Other keys:
-#   decimals = 0                 number: digits after the point in the output (0 to 12)
-#   categories = ["no", "yes"]   category: every value that may occur (needed)
+# For each column: keep it and replace the "?" by one of these kinds, or delete its lines.
+#   number, integer              with bounds = [0, 120] if you know them; decimals = 2 for a number
+#   category, ordinal            with categories = ["no", "yes"]: every value that may occur, an ordinal's in order
+#   boolean                      with true = ["yes"] and false = ["no"] if it is not written as true and false
+#   date, datetime               with format = "%d/%m/%Y" if it is not written as 2024-12-31 (12:30:00)
+#   constant, id, drop           not read: written as value = "...", made up anew, left out
+# Other keys:
 #   missing = ["NA"]             texts that mean missing, besides the empty cell
+#   required = true              the output never has a missing cell
 #   unreadable = "missing"       count a cell that is not as declared as missing, instead of refusing the table
-version = 1
+version = 2
 
 # If several records may belong to one person, name the column that says whose they are, and delete it below:
 # unit = "..."
 """
+_CSV = """
+[csv]
+encoding = "{encoding}"
+separator = "{separator}"
+quote = "{quote}"
+decimal = "{decimal}"
+"""
 
 
-def draft_schema(header: Sequence[str]) -> str:
+def draft_schema(header: Sequence[str], *, csv: CsvFormat | None = None) -> str:
     """Return the text of a draft; `parse_schema` refuses it until every "?" is replaced.
 
     Parameters
     ----------
     header
         The names of the table's columns. One without a name cannot be declared and is left out.
+    csv
+        How the file is written, if it is not in UTF-8 with commas.
 
     Raises
     ------
@@ -40,6 +56,9 @@ def draft_schema(header: Sequence[str]) -> str:
 
     """
     parts = [_HEAD]
+    if csv is not None and csv != CsvFormat():
+        form = {key: escaped(value) for key, value in asdict(csv).items()}
+        parts.append(_CSV.format(**form))
     seen: set[str] = set()
     for place, name in enumerate(header, start=1):
         if not name:

@@ -1,6 +1,8 @@
 """Read the declared columns of a CSV or Parquet file, row by row as the file has them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +21,29 @@ from accord.tables._cells import (
 from accord.tables._csv import csv_batches, csv_header
 from accord.tables._parquet import parquet_batches, parquet_header
 from accord.tables._source import Format, data_format
+from accord.tables.column import Column
+from accord.tables.csv_format import CsvFormat
 from accord.tables.names import listed, normal_form, shown
-from accord.tables.schema import Column, Schema
+from accord.tables.schema import Schema
 from accord.tables.table import Table
 
-__all__ = ["read_header", "read_table"]
+__all__ = ["read_batches", "read_header", "read_table"]
 
 _MOST_NAMES = 12
+_PLAIN = CsvFormat()
+
+Convert = Callable[..., NDArray[Any]]
 
 
-def read_header(path: Path) -> tuple[str, ...]:
+def read_header(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[str, ...]:
     """Return the names of the columns of a CSV or Parquet file, without looking at a row.
+
+    Parameters
+    ----------
+    path
+        The file.
+    csv
+        How it is written, if it is CSV.
 
     Raises
     ------
@@ -37,7 +51,7 @@ def read_header(path: Path) -> tuple[str, ...]:
         If the file is missing, empty, damaged, or has no header.
 
     """
-    return _header(path, data_format(path))
+    return _header(path, data_format(path, encoding=csv.encoding), csv=csv)
 
 
 def read_table(path: Path, *, schema: Schema) -> Table:
@@ -64,37 +78,62 @@ def read_table(path: Path, *, schema: Schema) -> Table:
         If a declared column is not there, or its cells are not as declared.
 
     """
-    form = data_format(path)
-    header = _header(path, form)
-    names = [column.name for column in schema.columns] + ([schema.unit] if schema.unit is not None else [])
-    wanted = _positions(header, names=names, path=path)
-    parts: list[list[NDArray[Any]]] = [[] for _ in schema.columns]
+    columns: list[list[NDArray[Any]]] = [[] for _ in schema.read]
     units: list[pa.Array] = []
-    for batch in _batches(path, form, header=header, wanted=wanted):
-        for column, cells, part in zip(schema.columns, batch, parts, strict=False):
-            part.append(_converted(cells, column=column, typed=form == "parquet"))
-        units.extend(batch[len(schema.columns) :])
-    if sum(len(part) for part in parts[0]) == 0:
+    batches, convert = _opened(path, schema=schema)
+    for batch in batches:
+        for column, part, cells in zip(schema.read, columns, batch, strict=False):
+            part.append(convert(cells, column=column))
+        units.extend(batch[len(schema.read) :])
+    if sum(len(part) for part in columns[0]) == 0:
         raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
-    records = _records([np.concatenate(part) for part in parts], schema=schema)
     return Table(
-        records=records,
+        columns=tuple(np.concatenate(part) for part in columns),
         units=units_from_cells(units, name=schema.unit) if schema.unit is not None else None,
         schema=schema,
     )
 
 
-def _header(path: Path, form: Format) -> tuple[str, ...]:
-    return parquet_header(path) if form == "parquet" else csv_header(path, compressed=form == "csv.gz")
+def read_batches(path: Path, *, schema: Schema) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield the declared columns a batch of records at a time, for files that do not fit into memory.
+
+    The guarantees are those of `read_table`; units are not read. A batch holds some ten thousand records.
+
+    Raises
+    ------
+    DataError, SchemaMismatch
+        As `read_table`, when the batch that shows it is reached; but for a file without records.
+
+    """
+    plain = replace(schema, unit=None)
+    batches, convert = _opened(path, schema=plain)
+    for batch in batches:
+        yield tuple(convert(cells, column=column) for column, cells in zip(plain.read, batch, strict=True))
 
 
-def _batches(path: Path, form: Format, *, header: Sequence[str], wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _opened(path: Path, *, schema: Schema) -> tuple[Iterator[list[pa.Array]], Convert]:
+    """Return the cells of the columns that are read, and of the unit, and what turns cells into numbers."""
+    form = data_format(path, encoding=schema.csv.encoding)
+    header = _header(path, form, csv=schema.csv)
+    names = [column.name for column in schema.read] + ([schema.unit] if schema.unit is not None else [])
+    wanted = _positions(header, names=names, path=path, separator=schema.csv.separator)
+    batches = _batches(path, form, header=header, wanted=wanted, csv=schema.csv)
+    return batches, _from_typed if form == "parquet" else partial(_from_text, decimal=schema.csv.decimal)
+
+
+def _header(path: Path, form: Format, *, csv: CsvFormat) -> tuple[str, ...]:
+    return parquet_header(path) if form == "parquet" else csv_header(path, compressed=form == "csv.gz", form=csv)
+
+
+def _batches(
+    path: Path, form: Format, *, header: Sequence[str], wanted: Sequence[int], csv: CsvFormat
+) -> Iterator[list[pa.Array]]:
     if form == "parquet":
         return parquet_batches(path, wanted=[header[position] for position in wanted])
-    return csv_batches(path, compressed=form == "csv.gz", width=len(header), wanted=wanted)
+    return csv_batches(path, compressed=form == "csv.gz", width=len(header), wanted=wanted, form=csv)
 
 
-def _positions(header: Sequence[str], *, names: Sequence[str], path: Path) -> list[int]:
+def _positions(header: Sequence[str], *, names: Sequence[str], path: Path, separator: str) -> list[int]:
     """Return where each name stands in the header."""
     forms = [normal_form(name) for name in header]
     found = []
@@ -105,39 +144,35 @@ def _positions(header: Sequence[str], *, names: Sequence[str], path: Path) -> li
                 f"the data file {shown(path.name)} has {count} columns named {shown(name)}: rename them."
             )
         if count == 0:
-            raise SchemaMismatch(_not_there(name, header=header, names=names, path=path))
+            raise SchemaMismatch(_not_there(name, header=header, names=names, path=path, separator=separator))
         found.append(forms.index(normal_form(name)))
     return found
 
 
-def _not_there(name: str, *, header: Sequence[str], names: Sequence[str], path: Path) -> str:
+def _not_there(name: str, *, header: Sequence[str], names: Sequence[str], path: Path, separator: str) -> str:
     """Say that a column is missing. The first line is only repeated if it is plainly a header, and not a record."""
     text = f"the data file {shown(path.name)} has no column {shown(name)}"
     close = [other for other in header if other.strip().casefold() == name.strip().casefold()]
     if close:
         return f"{text}, but one named {shown(close[0])}: names must be equal, spaces and capitals included."
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-        return f"{text}: its first line has no comma, and accord reads files whose cells are separated by commas."
+    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+        comma = "comma" if separator == "," else shown(separator)
+        return (
+            f"{text}: its first line has no {comma}, which is what separates cells unless the schema says otherwise: "
+            f'[csv] separator = ";".'
+        )
     known = {normal_form(other) for other in names} & {normal_form(other) for other in header}
     if known and len(header) <= _MOST_NAMES:
         return f"{text}; its columns are {listed(header)}."
     return f"{text}: the first line must name the columns, and its {len(header)} names must include the schema's."
 
 
-def _converted(cells: pa.Array, *, column: Column, typed: bool) -> NDArray[Any]:
-    if column.kind == "number":
-        return numbers_from_typed(cells, column=column) if typed else numbers_from_text(cells, column=column)
-    return labels_from_typed(cells, column=column) if typed else labels_from_text(cells, column=column)
+def _from_text(cells: pa.Array, *, column: Column, decimal: str) -> NDArray[Any]:
+    """Return float64 with NaN, or positions of labels with -1, for missing."""
+    if column.is_number:
+        return numbers_from_text(cells, column=column, decimal=decimal)
+    return labels_from_text(cells, column=column)
 
 
-def _records(columns: Sequence[NDArray[Any]], *, schema: Schema) -> NDArray[Any]:
-    if all(column.kind == "number" for column in schema.columns):
-        return np.column_stack(columns)
-    records = np.empty((len(columns[0]), len(columns)), dtype=object)
-    for place, (column, values) in enumerate(zip(schema.columns, columns, strict=True)):
-        if column.kind == "category":
-            records[:, place] = np.array([*column.categories, None], dtype=object)[values]
-        else:
-            records[:, place] = values
-            records[np.isnan(values), place] = None
-    return records
+def _from_typed(cells: pa.Array, *, column: Column) -> NDArray[Any]:
+    return numbers_from_typed(cells, column=column) if column.is_number else labels_from_typed(cells, column=column)

@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,17 +11,20 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from accord.errors import InvalidParameter
+from accord.tables.column import Column
+from accord.tables.csv_format import CsvFormat
+from accord.tables.dates import stamps_of_dates, texts_of_dates
 from accord.tables.names import shown
-from accord.tables.schema import Column, Schema
+from accord.tables.schema import Schema
 
-__all__ = ["Outputs", "check_output", "outputs", "rows_as_bytes"]
+__all__ = ["Outputs", "check_output", "columns_as_bytes", "outputs", "rows_as_bytes"]
 
 _INT64 = 2.0**63
-_NEEDS_QUOTES = re.compile(r"[,\"\r\n]|^\s|\s$")
 
 
 def check_output(path: Path, *, option: str, force: bool, inputs: Sequence[Path]) -> Path:
@@ -106,58 +108,122 @@ def outputs(targets: Sequence[Path]) -> Iterator[Outputs]:
 
 
 def rows_as_bytes(rows: NDArray[Any], *, schema: Schema, parquet: bool) -> bytes:
-    """Return a file with one line for each row: CSV with a header, or Parquet.
-
-    Numbers have the declared decimals, or else as many digits as give the same float again; there is no minus zero. A
-    missing cell stays empty. Texts are written as declared, whatever a spreadsheet makes of them.
+    """Return a file with one line for each row, as `columns_as_bytes`.
 
     Parameters
     ----------
     rows
-        Shape (n, d), a column for each column of the schema.
-    schema
-        Names, kinds and decimals.
-    parquet
-        Whether to write Parquet: texts, float64, and int64 for numbers without decimals.
+        Shape (n, d), a column for each of ``schema.read``: numbers, or texts of labels; None or NaN for a missing cell.
+    schema, parquet
+        As in `columns_as_bytes`.
 
     """
-    cells = [_cells(rows[:, place], column=column) for place, column in enumerate(schema.columns)]
-    names = [column.name for column in schema.columns]
+    columns: list[NDArray[Any]] = []
+    for place, column in enumerate(schema.read):
+        values = rows[:, place]
+        if column.is_number:
+            columns.append(np.array([np.nan if value is None else value for value in values], dtype=np.float64))
+        else:
+            codes = {label: code for code, label in enumerate(column.categories)}
+            columns.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+    return columns_as_bytes(columns, schema=schema, parquet=parquet)
+
+
+def columns_as_bytes(columns: Sequence[NDArray[Any]], *, schema: Schema, parquet: bool) -> bytes:
+    """Return a file with one line for each row: CSV in UTF-8 with a header, or Parquet.
+
+    Numbers have the declared decimals, or else as many digits as give the same float again; there is no minus zero.
+    Dates are written in their format. A missing cell stays empty. Texts are written as declared, whatever a spreadsheet
+    makes of them. Constants and made-up ids are filled in; dropped columns are left out.
+
+    Parameters
+    ----------
+    columns
+        One array of shape (n,) for each of ``schema.read``: float64 with NaN, or positions of labels with -1, for a
+        missing cell.
+    schema
+        Names, kinds, decimals, formats, and how CSV is written.
+    parquet
+        Whether to write Parquet: texts, booleans, dates, timestamps, float64, and int64 for numbers without decimals.
+
+    """
+    given = iter(columns)
+    count = len(columns[0])
+    written = [column for column in schema.columns if column.is_written]
+    values = [next(given) if column.is_read else None for column in written]
+    names = [column.name for column in written]
     if parquet:
-        arrays = [_array(values, column=column) for values, column in zip(cells, schema.columns, strict=True)]
+        arrays = [_stored(column, one, count=count) for column, one in zip(written, values, strict=True)]
         sink = io.BytesIO()
         pq.write_table(pa.Table.from_arrays(arrays, names=names), sink)
         return sink.getvalue()
-    lines = [",".join(_quoted(name) for name in names)]
-    lines.extend(",".join("" if cell is None else _quoted(cell) for cell in row) for row in zip(*cells, strict=True))
-    return "".join(line + "\n" for line in lines).encode("utf-8")
+    form = schema.csv
+    cells = [_written(column, one, count=count, form=form) for column, one in zip(written, values, strict=True)]
+    header = form.separator.join(_quoted(name, form=form) for name in names) + "\n"
+    lines = pc.binary_join_element_wise(*cells, form.separator)
+    body = "\n".join(lines.to_pylist())
+    return (header + body + "\n").encode("utf-8") if count else header.encode("utf-8")
 
 
-def _cells(values: NDArray[Any], *, column: Column) -> list[str | None]:
-    if column.kind == "category":
-        return [None if value is None else str(value) for value in values.tolist()]
-    return [_number(float(value), decimals=column.decimals) for value in values.tolist()]
+def _written(column: Column, values: NDArray[Any] | None, *, count: int, form: CsvFormat) -> pa.Array:
+    """Return the cells of a column as texts, ready to be joined."""
+    texts = _texts(column, values, count=count, form=form)
+    known = pc.unique(texts)
+    quoted = pa.array([None if text is None else _quoted(text, form=form) for text in known.to_pylist()], pa.string())
+    return pc.fill_null(pc.take(quoted, pc.index_in(texts, value_set=known, skip_nulls=False)), "")
 
 
-def _number(value: float, *, decimals: int | None) -> str | None:
+def _texts(column: Column, values: NDArray[Any] | None, *, count: int, form: CsvFormat) -> pa.Array:
+    """Return the cells of a column as texts, null for missing."""
+    if values is None:
+        if column.kind == "id":
+            return pa.array([f"{column.prefix}{number}" for number in range(1, count + 1)], pa.string())
+        return pa.array([column.value], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64)))
+    if column.is_label:
+        labels = pa.array([*column.categories, None], pa.string())
+        return labels.take(pa.array(np.where(values < 0, len(column.categories), values).astype(np.int64)))
+    if column.format is not None:
+        return texts_of_dates(values, pattern=column.format, kind=column.kind)
+    distinct, places = np.unique(values, return_inverse=True)
+    texts = [_number(float(value), decimals=column.decimals, mark=form.decimal) for value in distinct]
+    return pa.array(texts, pa.string()).take(pa.array(places.ravel()))
+
+
+def _number(value: float, *, decimals: int | None, mark: str = ".") -> str | None:
     if np.isnan(value):
         return None
     text = repr(value) if decimals is None else f"{value:.{decimals}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+    text = text.removeprefix("-") if float(text) == 0 else text
+    return text if mark == "." else text.replace(".", mark)
 
 
-def _quoted(cell: str) -> str:
+def _quoted(cell: str, *, form: CsvFormat) -> str:
     """Return a CSV cell; the csv module leaves a carriage return bare if lines end in a newline alone."""
-    return '"' + cell.replace('"', '""') + '"' if not cell or _NEEDS_QUOTES.search(cell) else cell
+    special = {form.separator, '"', "\r", "\n", form.quote} - {""}
+    if cell and cell == cell.strip() and not any(mark in cell for mark in special):
+        return cell
+    if not form.quote:
+        raise InvalidParameter(
+            'a text of the schema needs quotation marks in CSV, and the schema says quote = "": write Parquet instead.'
+        )
+    return form.quote + cell.replace(form.quote, form.quote * 2) + form.quote
 
 
-def _array(cells: Sequence[str | None], *, column: Column) -> pa.Array:
-    if column.kind == "category":
-        return pa.array(cells, pa.string())
-    values = [None if cell is None else float(cell) for cell in cells]
-    if column.decimals == 0 and all(value is None or abs(value) < _INT64 for value in values):
-        return pa.array([None if cell is None else int(cell) for cell in cells], pa.int64())
-    return pa.array(values, pa.float64())
+def _stored(column: Column, values: NDArray[Any] | None, *, count: int) -> pa.Array:
+    """Return a column as Parquet stores it."""
+    if column.format is not None and values is not None:
+        stamps = stamps_of_dates(values, kind=column.kind)
+        return pc.cast(stamps, pa.date32()) if column.kind == "date" else stamps
+    if column.kind == "boolean" and values is not None:
+        return pa.array(values > 0, pa.bool_(), mask=values < 0)
+    texts = _texts(column, values, count=count, form=CsvFormat())
+    if not column.is_number or values is None:
+        return texts
+    exact = np.array([np.nan if cell is None else float(cell) for cell in texts.to_pylist()], dtype=np.float64)
+    missing = np.isnan(exact)
+    if column.decimals == 0 and (np.abs(exact[~missing]) < _INT64).all():
+        return pa.array(np.where(missing, 0, exact).astype(np.int64), mask=missing)
+    return pa.array(exact, pa.float64(), mask=missing)
 
 
 def _same(one: Path, other: Path) -> bool:

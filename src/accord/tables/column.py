@@ -1,0 +1,299 @@
+"""One declared column, and how the text of a schema declares it."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, cast, final
+
+from accord.errors import SchemaMismatch
+from accord.tables.dates import check_format, seconds_of
+from accord.tables.names import listed, shown
+
+__all__ = ["LABEL_KINDS", "NUMBER_KINDS", "UNDECIDED", "Column", "Kind", "parse_column"]
+
+Kind = Literal["number", "integer", "category", "ordinal", "boolean", "date", "datetime", "constant", "id", "drop"]
+Policy = Literal["refuse", "missing"]
+Outside = Literal["clamp", "unreadable"]
+
+UNDECIDED = "?"
+"""The kind that a draft gives to every column; no schema with it is accepted."""
+
+NUMBER_KINDS = ("number", "integer", "date", "datetime")
+"""Kinds that are learned as numbers: dates as days, datetimes as seconds since 1970."""
+
+LABEL_KINDS = ("category", "ordinal", "boolean")
+"""Kinds that are learned as labels of a public list."""
+
+_MOST_DECIMALS = 12
+_FIRST_KINDS = ("number", "category")
+_POLICIES = ("refuse", "missing")
+_OUTSIDE = ("clamp", "unreadable")
+_ALWAYS = ("name", "kind")
+_READ = ("missing", "unreadable", "required")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "number": (*_ALWAYS, "decimals", "bounds", "outside", "edges", *_READ),
+    "integer": (*_ALWAYS, "bounds", "outside", "edges", *_READ),
+    "category": (*_ALWAYS, "categories", *_READ),
+    "ordinal": (*_ALWAYS, "categories", *_READ),
+    "boolean": (*_ALWAYS, "true", "false", *_READ),
+    "date": (*_ALWAYS, "format", "bounds", "outside", *_READ),
+    "datetime": (*_ALWAYS, "format", "bounds", "outside", *_READ),
+    "constant": (*_ALWAYS, "value"),
+    "id": (*_ALWAYS, "prefix"),
+    "drop": _ALWAYS,
+}
+_FIRST_KEYS = {
+    "number": (*_ALWAYS, "decimals", "missing", "unreadable"),
+    "category": (*_ALWAYS, "categories", "missing", "unreadable"),
+}
+_FORMATS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
+_SPELLINGS = {"true": ("true",), "false": ("false",)}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One declared column; docs/schema.md says what each field means.
+
+    Parameters
+    ----------
+    name
+        As in the table's header.
+    kind
+        What its cells are.
+    decimals
+        For a number: digits after the point in what is written, 0 to 12; None writes as many as the number needs.
+    categories
+        For a category or ordinal: every value that may occur, an ordinal's in their order; public. For a boolean: how
+        false and true are written, in this order.
+    missing
+        What is written for a missing cell, besides the empty cell.
+    unreadable
+        What happens to a cell that is not as declared: "refuse" the table, or count it as "missing".
+    required
+        Whether the output never has a missing cell; with "refuse", a missing cell of the input is refused too.
+    bounds
+        For numbers: the least and the largest value there can be; public. Dates as days, datetimes as seconds.
+    outside
+        What a number outside the bounds is: the nearer bound ("clamp"), or "unreadable".
+    edges
+        For a number or integer: where the learner cuts it into bins, increasing; public.
+    true, false
+        For a boolean: all spellings of each.
+    format
+        For a date or datetime: how it is written, in the codes of strftime.
+    value
+        For a constant: the text of every cell of the output. The column is not read.
+    prefix
+        For an id: made-up ids are this text and a number. The column is not read.
+
+    """
+
+    name: str
+    kind: Kind
+    decimals: int | None = None
+    categories: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unreadable: Policy = "refuse"
+    required: bool = False
+    bounds: tuple[float, float] | None = None
+    outside: Outside = "clamp"
+    edges: tuple[float, ...] = ()
+    true: tuple[str, ...] = ()
+    false: tuple[str, ...] = ()
+    format: str | None = None
+    value: str | None = None
+    prefix: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are read as float64."""
+        return self.kind in NUMBER_KINDS
+
+    @property
+    def is_label(self) -> bool:
+        """Whether its cells are read as positions in ``categories``."""
+        return self.kind in LABEL_KINDS
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read and learned."""
+        return self.is_number or self.is_label
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is part of the output."""
+        return self.kind != "drop"
+
+
+def parse_column(entry: Mapping[str, Any], *, place: int, version: int) -> Column:
+    """Return the column that one [[columns]] table declares.
+
+    Raises
+    ------
+    SchemaMismatch
+        If it is not as docs/schema.md says; the text names the key and what is accepted.
+
+    """
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise SchemaMismatch(f"column {place} of the schema needs a name: a text that is not empty.")
+    kind = _kind(entry.get("kind"), name=name, version=version)
+    accepted = (_FIRST_KEYS if version == 1 else _KEYS)[kind]
+    unknown = [key for key in entry if key not in accepted]
+    if unknown:
+        newer = version == 1 and unknown[0] in _KEYS[kind]
+        hint = " (it needs version = 2)" if newer else ""
+        raise SchemaMismatch(
+            f"column {shown(name)} of the schema has an unknown key {shown(unknown[0])}{hint}: "
+            f"accepted for a {kind} are {listed(accepted)}."
+        )
+    missing = _texts(entry.get("missing", []), key="missing", name=name)
+    spelled = {key: _spelling(entry, key=key, name=name) for key in ("true", "false")} if kind == "boolean" else {}
+    categories = _labels(entry, kind=kind, spelled=spelled, name=name)
+    _refuse_overlap({"missing": missing, **(spelled or {"categories": categories})}, name=name)
+    pattern = _format(entry, kind=kind, name=name)
+    return Column(
+        name=name,
+        kind=kind,
+        decimals=0 if kind == "integer" else _decimals(entry.get("decimals"), name=name),
+        categories=categories,
+        missing=missing,
+        unreadable=cast("Policy", _choice(entry, "unreadable", _POLICIES, name=name)),
+        required=_flag(entry, "required", name=name),
+        bounds=_bounds(entry.get("bounds"), pattern=pattern, kind=kind, name=name),
+        outside=cast("Outside", _choice(entry, "outside", _OUTSIDE, name=name)),
+        edges=_edges(entry.get("edges", []), name=name),
+        true=spelled.get("true", ()),
+        false=spelled.get("false", ()),
+        format=pattern,
+        value=_value(entry, name=name) if kind == "constant" else None,
+        prefix=_text(entry.get("prefix", ""), key="prefix", name=name),
+    )
+
+
+def _kind(kind: object, *, name: str, version: int) -> Kind:
+    accepted = _FIRST_KINDS if version == 1 else tuple(_KEYS)
+    if kind == UNDECIDED:
+        raise SchemaMismatch(
+            f'column {shown(name)} of the schema is not completed: replace kind = "?" by one of {listed(accepted)}, '
+            f"or delete the column."
+        )
+    if not isinstance(kind, str) or kind not in accepted:
+        hint = f' (kind = "{kind}" needs version = 2)' if isinstance(kind, str) and kind in _KEYS else ""
+        raise SchemaMismatch(f"column {shown(name)} of the schema needs a kind: accepted are {listed(accepted)}{hint}.")
+    return cast("Kind", kind)
+
+
+def _choice(entry: Mapping[str, Any], key: str, accepted: tuple[str, ...], *, name: str) -> str:
+    value = entry.get(key, accepted[0])
+    if not isinstance(value, str) or value not in accepted:
+        raise SchemaMismatch(f"{key} of column {shown(name)} must be one of {listed(accepted)}.")
+    return value
+
+
+def _flag(entry: Mapping[str, Any], key: str, *, name: str) -> bool:
+    value = entry.get(key, False)
+    if not isinstance(value, bool):
+        raise SchemaMismatch(f"{key} of column {shown(name)} must be true or false.")
+    return value
+
+
+def _text(value: object, *, key: str, name: str) -> str:
+    if not isinstance(value, str):
+        raise SchemaMismatch(f"{key} of column {shown(name)} must be a text.")
+    return value
+
+
+def _texts(value: object, *, key: str, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise SchemaMismatch(f'{key} of column {shown(name)} must be a list of texts, such as ["NA"].')
+    if len(set(value)) < len(value):
+        raise SchemaMismatch(f"{key} of column {shown(name)} must be distinct.")
+    return tuple(value)
+
+
+def _value(entry: Mapping[str, Any], *, name: str) -> str:
+    if "value" not in entry:
+        raise SchemaMismatch(f"column {shown(name)} is a constant and needs value: the text of its cells.")
+    return _text(entry["value"], key="value", name=name)
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def _labels(
+    entry: Mapping[str, Any], *, kind: str, spelled: Mapping[str, tuple[str, ...]], name: str
+) -> tuple[str, ...]:
+    if kind == "boolean":
+        return spelled["false"][0], spelled["true"][0]
+    if kind not in LABEL_KINDS:
+        return ()
+    categories = _texts(entry.get("categories", []), key="categories", name=name)
+    if not categories or "" in categories:
+        raise SchemaMismatch(
+            f"categories of column {shown(name)} must list every value that may occur, each a text that is not empty."
+        )
+    return categories
+
+
+def _spelling(entry: Mapping[str, Any], *, key: str, name: str) -> tuple[str, ...]:
+    spelling = _texts(entry.get(key, list(_SPELLINGS[key])), key=key, name=name)
+    if not spelling or "" in spelling:
+        raise SchemaMismatch(f"{key} of column {shown(name)} must list its spellings, each a text that is not empty.")
+    return spelling
+
+
+def _refuse_overlap(groups: Mapping[str, tuple[str, ...]], *, name: str) -> None:
+    names = list(groups)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            if set(groups[one]) & set(groups[other]):
+                raise SchemaMismatch(f"column {shown(name)} lists a text both in {other} and in {one}: choose one.")
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _decimals(value: object, *, name: str) -> int | None:
+    if value is None or (type(value) is int and 0 <= value <= _MOST_DECIMALS):
+        return value
+    raise SchemaMismatch(f"decimals of column {shown(name)} must be a whole number from 0 to {_MOST_DECIMALS}.")
+
+
+def _format(entry: Mapping[str, Any], *, kind: str, name: str) -> str | None:
+    if kind not in _FORMATS:
+        return None
+    return check_format(entry.get("format", _FORMATS[kind]), kind=kind, name=name)
+
+
+def _bounds(value: object, *, pattern: str | None, kind: str, name: str) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    number: Callable[[object], float | None] = _finite
+    if pattern is not None:
+        number = lambda text: seconds_of(text, pattern=pattern, kind=kind)  # noqa: E731 - one of two readings
+    ends = [number(end) for end in value] if isinstance(value, list) and len(value) == 2 else []
+    if len(ends) == 2 and ends[0] is not None and ends[1] is not None and ends[0] < ends[1]:
+        return ends[0], ends[1]
+    example = "[0, 120]" if pattern is None else "two texts in the column's format"
+    raise SchemaMismatch(f"bounds of column {shown(name)} must be the least and the largest value, as {example}.")
+
+
+def _edges(value: object, *, name: str) -> tuple[float, ...]:
+    numbers = [_finite(edge) for edge in value] if isinstance(value, list) else [None]
+    edges = [number for number in numbers if number is not None]
+    if len(edges) < len(numbers) or len(edges) == 1 or any(a >= b for a, b in pairwise(edges)):
+        raise SchemaMismatch(f"edges of column {shown(name)} must be at least two increasing numbers.")
+    return tuple(edges)
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
