@@ -5,6 +5,7 @@ from accord.learners.gaussian import GaussianLearner
 from accord.learners.histogram import HistogramLearner
 from accord.learners.mixture import MixtureLearner
 from accord.learners.protocol import Learner
+from accord.learners.scipy_learner import ScipyLearner
 from accord.learners.sklearn_learner import SklearnLearner
 
 __all__ = [
@@ -12,7 +13,7 @@ __all__ = [
     "GaussianLearner",
     "HistogramLearner",
     "Learner",
-    "MinimumDistanceLearner",
     "MixtureLearner",
+    "ScipyLearner",
     "SklearnLearner",
 ]
