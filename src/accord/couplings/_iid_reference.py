@@ -12,6 +12,7 @@ from accord._abstain import Abstain
 from accord.couplings._ratio_bounds import log_ratio_bound
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, log_densities
+from accord.distributions._alone import alone
 from accord.randomness import SharedRandomness
 
 __all__ = ["IidReference"]
@@ -79,7 +80,4 @@ class IidReference:
         return np.array(point).reshape(records, self.law.dimension)
 
     def _bound(self, law: object) -> float:
-        try:
-            return log_ratio_bound(law, self.law).seen
-        except Exception:  # noqa: BLE001 - one law's failure is its own
-            return -math.inf
+        return alone(lambda: log_ratio_bound(law, self.law).seen, failed=-math.inf)

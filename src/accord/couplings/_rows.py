@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 
 __all__ = ["Rows", "groups"]
 
@@ -55,9 +56,8 @@ class Rows:
     def _ask(self, ask: Any, needed: NDArray[np.intp], *, width: int) -> _Floats:  # noqa: ANN401 - a local function
         wanted = set(needed.tolist())
         given = [law if place in wanted else ABSTAIN for place, law in enumerate(self._laws)]
-        try:
-            rows: _Floats = ask(given)[needed]
-        except Exception:  # noqa: BLE001 - find out whose failure it is
+        rows: _Floats | None = alone(lambda: ask(given)[needed], failed=None)
+        if rows is None:  # find out whose failure it is
             rows = np.full((len(needed), width), -np.inf)
             for row, place in enumerate(needed.tolist()):
                 rows[row] = self._alone(ask, place)
@@ -66,10 +66,7 @@ class Rows:
     def _alone(self, ask: Any, place: int) -> Any:  # noqa: ANN401
         given: list[Distribution | Abstain] = [ABSTAIN] * len(self._laws)
         given[place] = self._laws[place]
-        try:
-            return ask(given)[place]
-        except Exception:  # noqa: BLE001 - one law's failure is its own
-            return -np.inf
+        return alone(lambda: ask(given)[place], failed=-np.inf)
 
 
 def groups(draws: int, *, numbers: int) -> list[range]:

@@ -14,6 +14,7 @@ from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._label_bytes import label_bytes, label_of, split
 from accord.couplings.protocol import Coupled
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, PointMass
+from accord.distributions._alone import alone
 from accord.distributions.categorical import label_array
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, mix, require_shared, uniform_open
@@ -131,11 +132,7 @@ class AtomRace:
         return Coupled(keys=keys, decode=_decode)
 
     def _votes(self, law: object, race: "_Race") -> list[bytes] | None:
-        try:
-            with np.errstate(all="ignore"):
-                return race.votes(*_atoms(law, most=self.most_atoms))
-        except Exception:  # noqa: BLE001 - one law's failure is one block's abstention
-            return None
+        return alone(lambda: race.votes(*_atoms(law, most=self.most_atoms)), failed=None)
 
 
 @final

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -13,6 +14,7 @@ from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._ordered_doubles import leaf_values, node_ends
 from accord.couplings.protocol import Coupled
 from accord.distributions import Distribution, OnALine, on_a_line
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
 
@@ -119,20 +121,12 @@ class DyadicCoupling:
             )
         tree = _Tree(require_shared(shared), depth=_SIGN_AND_EXPONENT + self.resolution, bits=self.node_bits)
         keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        step = max(1, _AT_ONCE // (size << self.node_bits))
         for block, law in enumerate(laws):
             if law is ABSTAIN:
                 continue
-            try:
-                found = on_a_line(law)
-                if found is None:
-                    continue
-                for start in range(0, rounds, step):
-                    chunk = np.arange(start, min(rounds, start + step))
-                    values = tree.values(found, np.repeat(chunk, size), np.tile(np.arange(size), len(chunk)))
-                    keys[chunk, block] = values.astype("<f8").view(f"V{8 * size}").tolist()
-            except Exception:  # noqa: BLE001 - whatever goes wrong in one law is that block's abstention (theory 9)
-                keys[:, block] = ABSTAIN
+            votes = alone(partial(tree.votes, law, rounds, size), failed=None)
+            if votes is not None:
+                keys[:, block] = votes
         return Coupled(keys=keys, decode=_decode)
 
 
@@ -149,6 +143,19 @@ class _Tree:
         self._shared = shared
         self._depth = depth
         self._levels = [(done, min(bits, depth - done)) for done in range(0, depth, bits)]
+
+    def votes(self, law: object, draws: int, records: int) -> list[bytes] | None:
+        """Return one law's vote in each draw, or None if it is not on a line."""
+        found = on_a_line(law)
+        if found is None:
+            return None
+        votes: list[bytes] = []
+        step = max(1, _AT_ONCE // (records << self._levels[0][1]))
+        for start in range(0, draws, step):
+            chunk = np.arange(start, min(draws, start + step))
+            values = self.values(found, np.repeat(chunk, records), np.tile(np.arange(records), len(chunk)))
+            votes += values.astype("<f8").view(f"V{8 * records}").tolist()
+        return votes
 
     def values(self, law: OnALine, draws: NDArray[np.int64], records: NDArray[np.int64]) -> _Floats:
         """Return one law's number in each of these (draw, record), shape (n,)."""

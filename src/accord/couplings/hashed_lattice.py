@@ -13,6 +13,7 @@ from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._lattice_search import BoundedLaw, Floats, Integers
 from accord.couplings.protocol import Coupled, Vote
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter
 from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
 
@@ -212,12 +213,10 @@ class _Points:
         draws = len(self._words) // self._records
         if law is ABSTAIN:
             return [ABSTAIN] * draws
-        try:
-            with np.errstate(all="ignore"):
-                winners, _ = self.race(BoundedLaw.seen(law, units=np.array(self._coupling.units)))
-        except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
+        found = alone(lambda: self.race(BoundedLaw.seen(law, units=np.array(self._coupling.units))), failed=None)
+        if found is None:
             return [ABSTAIN] * draws
-        rows = winners.astype("<i8").reshape(draws, -1)
+        rows = found[0].astype("<i8").reshape(draws, -1)
         return [row.tobytes() for row in rows]
 
     def race(self, law: BoundedLaw) -> tuple[Integers, NDArray[np.int64]]:

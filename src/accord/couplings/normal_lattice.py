@@ -16,7 +16,7 @@ from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells, SeenLaw
 from accord.couplings.protocol import Coupled, Vote
 from accord.distributions import Distribution, Normal
-from accord.randomness import SharedRandomness
+from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["NormalLattice"]
 
@@ -83,7 +83,7 @@ class NormalLattice:
         """Couple tuples of ``records`` records (at least `least_records`) in ``draws`` independent draws."""
         records = _check.integer("records", records, least=self.least_records)
         draws = _check.integer("draws", draws, least=1)
-        points = _Points(shared, Chart(dimension=self.dimension, records=records), draws)
+        points = _Points(require_shared(shared), Chart(dimension=self.dimension, records=records), draws)
         if self.dimension >= _LOOPS_FROM:
             _loops().compile_loops(self.dimension)
         keys = np.empty((draws, len(laws)), dtype=object)

@@ -15,6 +15,7 @@ from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings.protocol import Coupled
 from accord.distributions import Categorical, Distribution
+from accord.distributions._alone import alone
 from accord.distributions.categorical import as_labels, label_array, label_keys
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, require_shared, uniform_open
@@ -296,11 +297,12 @@ def _count_vectors(total: int, *, groups: int) -> _Counts:
 
 def _probabilities(law: object, *, categories: tuple[Hashable, ...]) -> _Floats | None:
     """Return a law's probabilities, or None for a law that abstains."""
-    try:
+
+    def ask() -> _Floats | None:
         if not isinstance(law, Categorical) or label_keys(law.categories) != label_keys(categories):
             return None
         values = np.array(law.probabilities, dtype=np.float64)
         valid = values.shape == (len(categories),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
-    except Exception:  # noqa: BLE001 - a law that cannot even be read abstains
-        return None
-    return values if valid else None
+        return values if valid else None
+
+    return alone(ask, failed=None)

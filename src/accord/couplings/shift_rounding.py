@@ -196,11 +196,17 @@ class ParameterRounding:
         all_shifts = shifts(np.arange(rounds))
         keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
         for block, law in enumerate(laws):
-            if type(law) is PointMass and law.vector is not None and len(law.vector) == len(widths):
-                with np.errstate(all="ignore"):
-                    index = np.floor(np.array(law.vector) / widths + all_shifts)
-                if (np.abs(index) < _LARGEST_INDEX).all():
-                    keys[:, block] = index.astype("<i8").view(f"V{8 * len(widths)}").ravel().tolist()
+            if type(law) is not PointMass:
+                continue
+            try:
+                vector = np.array(law.vector, dtype=np.float64)
+                if vector.shape == widths.shape:
+                    with np.errstate(all="ignore"):
+                        index = np.floor(vector / widths + all_shifts)
+                    if (np.abs(index) < _LARGEST_INDEX).all():
+                        keys[:, block] = index.astype("<i8").view(f"V{8 * len(widths)}").ravel().tolist()
+            except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
+                keys[:, block] = ABSTAIN
         return Coupled(keys=keys, decode=decode)
 
 

@@ -17,6 +17,7 @@ from accord.couplings._grid_reader import Reader
 from accord.couplings._tuple_keys import Decoder, tuple_key
 from accord.couplings.protocol import Coupled
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import SecretStream, SharedRandomness, require_shared
 
@@ -172,10 +173,7 @@ def _read(reader: Reader, law: object) -> GridLaw | None:
     """Return the law on the grid, or None for one that abstains."""
     if law is ABSTAIN:
         return None
-    try:
-        return reader.read(law)
-    except Exception:  # noqa: BLE001 - whatever goes wrong in one law is that block's abstention
-        return None
+    return alone(lambda: reader.read(law), failed=None)
 
 
 def _steps(step: Any) -> tuple[float, ...]:  # noqa: ANN401 - what a caller gives

@@ -51,7 +51,7 @@ def atom_columns(law: Distribution, points: Points) -> Flags:
         return law.atom_columns(points)
     if law.measure is Measure.LEBESGUE:
         return None
-    mass = law.log_mass(points.raw) if isinstance(law, WithAtoms) else law.log_density(points.raw)
+    mass = law.log_mass(points.copied()) if isinstance(law, WithAtoms) else law.log_density(points.copied())
     return _whole(_one_each(mass, points) > -np.inf, points.dimension)
 
 
@@ -60,14 +60,14 @@ def log_density_at(law: Distribution, points: Points, atoms: Flags) -> _Floats:
     if isinstance(law, Measured):
         return law.log_density_at(points, atoms)
     if law.measure is Measure.LEBESGUE:
-        return outside_atoms(_one_each(law.log_density(points.raw), points), atoms)
+        return outside_atoms(_one_each(law.log_density(points.copied()), points), atoms)
     has_mass = isinstance(law, WithAtoms)
-    mass = law.log_mass(points.raw) if isinstance(law, WithAtoms) else law.log_density(points.raw)
+    mass = law.log_mass(points.copied()) if isinstance(law, WithAtoms) else law.log_density(points.copied())
     mass = _one_each(mass, points)
     counted = np.zeros(len(points), dtype=bool) if atoms is None else atoms.all(axis=1)
     if law.measure is Measure.COUNTING or not has_mass:
         return np.where(counted, mass, -np.inf)
-    density = np.where(mass > -np.inf, -np.inf, _one_each(law.log_density(points.raw), points))
+    density = np.where(mass > -np.inf, -np.inf, _one_each(law.log_density(points.copied()), points))
     return np.where(counted, mass, outside_atoms(density, atoms))
 
 

@@ -67,6 +67,10 @@ class Points:
         """Number of columns d."""
         return int(self.raw.shape[1])
 
+    def copied(self) -> NDArray[Any]:
+        """Return the records for a law that is not accord's own: a copy, as it might write to them, others' too."""
+        return self.raw.copy()
+
     @property
     def floats(self) -> _Floats:
         """The records as numbers, column by column, shape (d, n), contiguous; what is no number is NaN."""

@@ -1,19 +1,34 @@
 """The densities of many laws at the same points, with respect to one measure."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accord.distributions._alone import alone
 from accord.distributions._measured import Flags, atom_columns, log_density_at
 from accord.distributions._points import Points
+from accord.distributions.atoms import Atoms
+from accord.distributions.categorical import Categorical
+from accord.distributions.exponential import Exponential
+from accord.distributions.gamma import Gamma
+from accord.distributions.mixture import Mixture
+from accord.distributions.normal import Normal
+from accord.distributions.piecewise import Piecewise
+from accord.distributions.point_mass import PointMass
+from accord.distributions.poisson import Poisson
+from accord.distributions.product import Product
 from accord.distributions.protocol import Distribution
+from accord.distributions.uniform import Uniform
 from accord.errors import InvalidParameter
 
 __all__ = ["log_densities"]
 
 _Floats = NDArray[np.float64]
+_Answer = TypeVar("_Answer")
+
+_LEAVES = frozenset({Categorical, Exponential, Gamma, Normal, Piecewise, PointMass, Poisson, Uniform})
 
 
 def log_densities(
@@ -101,24 +116,48 @@ def _own_atoms(laws: Sequence[Any], points: Points) -> Flags:
 
 def _flags(law: object, points: Points) -> Flags:
     """Return the columns that count for one law, None if it fails in any way."""
-    try:
+
+    def ask() -> Flags:
         fits = isinstance(law, Distribution) and law.dimension == points.dimension
         flags = atom_columns(law, points) if fits else None  # type: ignore[arg-type]
         usable = flags is not None and flags.shape == points.raw.shape and flags.dtype == np.bool_
-    except Exception:  # noqa: BLE001 - one law's failure is its own
-        return None
-    return flags if usable else None
+        return flags if usable else None
+
+    return _asked(law, ask)
 
 
 def _row(law: object, points: Points, atoms: Flags) -> _Floats | None:
     """Return the log density of one law, or None if it fails in any way."""
-    try:
+
+    def ask() -> _Floats | None:
         if not isinstance(law, Distribution) or law.dimension != points.dimension:
             return None
         found = np.asarray(log_density_at(law, points, atoms), dtype=np.float64)
         top = float(found.max(initial=-np.inf))  # NaN if any is
         if found.shape != (len(points),) or np.isnan(top):
             return None
+        return found if top < np.inf else np.where(found == np.inf, -np.inf, found)
+
+    return _asked(law, ask)
+
+
+def _asked(law: object, ask: Callable[[], _Answer]) -> _Answer | None:
+    """Return ``ask()``, None where it fails; accord's own families leave nothing behind, which saves time."""
+    try:
+        if _is_own(law):
+            return ask()
     except Exception:  # noqa: BLE001 - one law's failure is its own
         return None
-    return found if top < np.inf else np.where(found == np.inf, -np.inf, found)
+    return alone(ask, failed=None)
+
+
+def _is_own(law: object) -> bool:
+    """Return whether a law runs no code but accord's: its class and those of its parts are accord's own."""
+    kind = type(law)
+    if kind is Mixture:
+        return all(_is_own(part) for part, _ in law.positive)  # type: ignore[attr-defined]
+    if kind is Product:
+        return all(_is_own(factor) for factor in law.factors)  # type: ignore[attr-defined]
+    if kind is Atoms:
+        return law.rest is None or _is_own(law.rest)  # type: ignore[attr-defined]
+    return kind in _LEAVES

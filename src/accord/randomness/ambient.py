@@ -34,6 +34,7 @@ def ambient_seed(seed: int) -> Iterator[None]:
 
     """
     python_state, numpy_generator = random.getstate(), _legacy.get_bit_generator()
+    numpy_state = _legacy.get_state(legacy=False)  # a normal number that is kept for the next call, besides
     random.seed(seed)
     _legacy.set_bit_generator(np.random.MT19937(seed))
     try:
@@ -41,3 +42,4 @@ def ambient_seed(seed: int) -> Iterator[None]:
     finally:
         random.setstate(python_state)
         _legacy.set_bit_generator(numpy_generator)
+        _legacy.set_state(numpy_state)

@@ -1,0 +1,208 @@
+"""What the code of one law raises, warns of or leaves behind, and the votes of the others."""
+
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from accord._abstain import ABSTAIN
+from accord.couplings import (
+    AtomRace,
+    Coupling,
+    DyadicCoupling,
+    HashedLattice,
+    ModelReference,
+    ParameterRounding,
+    PoissonCoupling,
+    RaceCoupling,
+    TuplePoissonCoupling,
+    TwoStageCoupling,
+)
+from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, log_densities
+from accord.randomness import Generator, SharedRandomness, ambient_seed
+
+legacy: Any = np.random
+
+
+class Foreign:
+    """A normal law of somebody else's class, which does something first whenever it is asked."""
+
+    dimension = 1
+    measure = Measure.LEBESGUE
+
+    def __init__(self, mean: float, act: Callable[[Any], object] = lambda _: None) -> None:
+        self.law = Normal(mean, 1.0)
+        self.act = act
+
+    def sample(self, size: int, generator: Generator) -> Any:
+        return self.law.sample(size, generator)
+
+    def log_density(self, x: Any) -> NDArray[np.float64]:
+        self.act(x)
+        return self.law.log_density(x)
+
+    def log_density_bound(self, low: Any, high: Any) -> NDArray[np.float64]:
+        self.act(low)
+        return self.law.log_density_bound(low, high)
+
+    def reach(self) -> tuple[Any, Any]:
+        self.act(np.zeros(1))
+        return np.array([-9.0]), np.array([9.0])
+
+    def cdf(self, x: Any) -> NDArray[np.float64]:
+        self.act(x)
+        return self.law.cdf(x)
+
+    def interval(self, low: Any, high: Any) -> NDArray[np.float64]:
+        self.act(low)
+        return self.law.interval(low, high)
+
+
+def noise(_: Any) -> None:
+    """Use global generators, as a law with Monte Carlo inside does; see `Random`."""
+    legacy.random_sample(3)
+    random.random()
+
+
+class Random(Foreign):
+    """Reads the global generators for its density."""
+
+    def log_density(self, x: Any) -> NDArray[np.float64]:
+        noisy: NDArray[np.float64] = self.law.log_density(x) + legacy.random_sample(len(x)) + random.random()
+        return noisy
+
+
+def leaves(code: BaseException) -> Callable[[Any], object]:
+    def act(_: Any) -> object:
+        raise code
+
+    return act
+
+
+def overwrite(x: Any) -> None:
+    """Write to what was given, and to the arrays that it is a view of."""
+    while isinstance(x, np.ndarray):
+        x.flags.writeable = True
+        x[...] = 0.0
+        x = x.base
+
+
+def cautious(_: Any) -> None:
+    warnings.warn("the density is rough", UserWarning, stacklevel=1)
+
+
+ACTS: dict[str, Callable[[Any], object]] = {
+    "exit": leaves(SystemExit(3)),
+    "panic": leaves(BaseException("a compiled extension panics")),
+    "generator exit": leaves(GeneratorExit()),
+    "consume": noise,
+    "seed": lambda _: (legacy.seed(5), random.seed(5)),
+    "raise on overflow": lambda _: np.seterr(all="raise"),
+    "warnings are errors": lambda _: warnings.simplefilter("error"),
+    "write": overwrite,
+}
+MODELS: list[Distribution] = [Foreign(mean) for mean in (-0.5, 0.0, 0.5)]
+COUPLINGS: dict[str, Coupling] = {
+    "race": PoissonCoupling(Normal(0.0, 9.0), most_points=400),
+    "earliest": PoissonCoupling.lebesgue(-9.0, 9.0, rule="earliest"),
+    "hashed lattice": HashedLattice(dimension=1),
+    "dyadic": DyadicCoupling(),
+    "two stages": TwoStageCoupling(ModelReference(MODELS), candidates=200),
+    "two stages, compiled": TwoStageCoupling(ModelReference([Normal(-0.5, 1.0), Normal(0.5, 1.0)]), candidates=200),
+}
+
+
+def good() -> list[Distribution]:
+    cautiously: Distribution = Foreign(0.3, cautious)
+    return [
+        Normal(0.1, 1.0),
+        Foreign(0.2),
+        Random(0.0),
+        cautiously,
+        Mixture([Normal(0.0, 1.0), cautiously], [0.5, 0.5]),
+    ]
+
+
+def votes(coupling: Coupling, laws: list[Any]) -> NDArray[np.object_]:
+    return coupling.couple(laws, records=1, draws=6, shared=SharedRandomness(7)).keys
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("name", COUPLINGS)
+def test_L3_what_a_law_does_when_asked_reaches_no_other(name: str, act: str) -> None:
+    coupling, bad = COUPLINGS[name], Foreign(0.0, ACTS[act])
+    alone = np.column_stack([votes(coupling, [law])[:, 0] for law in good()])
+    before = np.geterr(), legacy.get_state()[1].tolist(), random.getstate(), list(warnings.filters)
+    first, last, inside = (
+        votes(coupling, [bad, *good()])[:, 1:],
+        votes(coupling, [*good(), bad])[:, :-1],
+        votes(coupling, [Mixture([Normal(0.0, 1.0), bad], [0.5, 0.5]), *good()])[:, 1:],
+    )
+    assert before == (np.geterr(), legacy.get_state()[1].tolist(), random.getstate(), list(warnings.filters))
+    assert (alone == first).all()
+    assert (alone == last).all()
+    assert (alone == inside).all()
+    assert any(vote is not ABSTAIN for vote in alone[:, 1])
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), BaseException("panic")])
+def test_a_label_or_a_list_that_ends_the_run_abstains_alone(error: BaseException) -> None:
+    class Lists(Foreign):
+        def support_atoms(self, mass: float) -> Any:
+            raise error
+
+    class Names(Categorical):  # type: ignore[misc]
+        @property
+        def dimension(self) -> int:
+            raise error
+
+        @property
+        def probabilities(self) -> Any:
+            raise error
+
+    fine = Categorical(["a", "b"], [0.5, 0.5])
+    strange = object.__new__(Names)
+    couplings: list[Coupling] = [
+        AtomRace(),
+        RaceCoupling(["a", "b"]),
+        PoissonCoupling.counting(["a", "b"]),
+        TuplePoissonCoupling(step=0.1),
+    ]
+    for coupling in couplings:
+        for bad in (strange, Lists(0.0, leaves(error))):
+            keys = votes(coupling, [bad, fine])
+            assert all(key is ABSTAIN for key in keys[:, 0])
+            assert all(type(key) is bytes for key in keys[:, 1])
+
+
+def test_a_point_mass_that_was_never_made_abstains_alone() -> None:
+    coupling = ParameterRounding(widths=[1.0])
+    keys = votes(coupling, [object.__new__(PointMass), PointMass(0.3), PointMass("label")])
+    assert [key is ABSTAIN for key in keys[0]] == [True, False, True]
+
+
+def test_interrupts_are_a_persons() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        votes(HashedLattice(dimension=1), [Foreign(0.0, leaves(KeyboardInterrupt()))])
+
+
+def test_a_law_gets_records_of_its_own() -> None:
+    records = np.array([[0.5], [1.5]])
+    table = log_densities([Foreign(0.0, overwrite), Normal(0.0, 1.0)], records, reference=Normal(0.0, 1.0))
+    assert records.tolist() == [[0.5], [1.5]]
+    assert (table[1] == Normal(0.0, 1.0).log_density(records)).all()
+
+
+def test_ambient_seed_gives_back_the_normal_number_that_numpy_keeps() -> None:
+    with ambient_seed(1):
+        legacy.standard_normal()
+        second = legacy.standard_normal()
+    with ambient_seed(1):
+        legacy.standard_normal()
+        with ambient_seed(2):
+            legacy.standard_normal(3)
+        assert legacy.standard_normal() == second
