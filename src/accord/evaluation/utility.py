@@ -1,0 +1,159 @@
+"""Whether a model learnt from synthetic rows is as good on real rows as one learnt from real rows."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.errors import DataError, InvalidParameter
+from accord.randomness import SharedRandomness
+from accord.tables import Schema
+
+__all__ = ["Utility", "train_synthetic_test_real"]
+
+_FEWEST = 20
+_MOST_ROWS = 50_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utility:
+    """Scores on real rows that neither model has seen: accuracy for labels, R^2 for numbers.
+
+    Parameters
+    ----------
+    target
+        The column that was predicted from all others.
+    measure
+        "accuracy" or "R^2".
+    from_synthetic, from_real
+        Scores of gradient boosting learnt from synthetic and from real rows.
+    baseline
+        The score of always predicting the most frequent label, or the mean, of the real rows.
+
+    """
+
+    target: str
+    measure: str
+    from_synthetic: float
+    from_real: float
+    baseline: float
+
+
+def train_synthetic_test_real(
+    real: Sequence[NDArray[Any]],
+    synthetic: Sequence[NDArray[Any]],
+    *,
+    schema: Schema,
+    target: str,
+    shared: SharedRandomness | None = None,
+) -> Utility:
+    """Learn to predict one column from the others, once from synthetic and once from real rows, and test on real ones.
+
+    Formal guarantees
+    -----------------
+    - Fairness: both models learn from equally many rows (at most 50,000) and are tested on the same real rows, a half
+      that the second has not seen.
+    - Not promised: any privacy. The result is a function of the real records.
+
+    Parameters
+    ----------
+    real, synthetic
+        One array for each of ``schema.read``, as in `Table.columns`.
+    schema
+        What was declared; at least two columns that are read.
+    target
+        Name of the column to predict. Rows where it is missing are left out.
+    shared
+        Key of the split and of the learners; by default a fixed one.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no such column, or scikit-learn is not installed (``pip install "accord[sklearn]"``).
+    DataError
+        If fewer than 20 rows of a table have the target, or synthetic rows have a single label.
+
+    """
+    places = {column.name: place for place, column in enumerate(schema.read)}
+    if target not in places or len(places) < 2:
+        raise InvalidParameter("target must be one of at least two columns that are read.")
+    place = places[target]
+    column = schema.read[place]
+    key = shared or SharedRandomness(0)
+    truth = _rows(real, place=place)
+    made = _rows(synthetic, place=place)
+    order = key.stream("split").permutation(len(truth[1]))
+    middle = len(order) // 2
+    size = min(middle, len(made[1]), _MOST_ROWS)
+    if size < _FEWEST or len(truth[1]) - middle < _FEWEST:
+        raise DataError(
+            f"too few rows have the target: at least {2 * _FEWEST} real and {_FEWEST} synthetic are needed."
+        )
+    chosen = key.stream("rows").permutation(len(made[1]))[:size]
+    labels = [other.is_label for other in schema.read if other.name != target]
+    train, test = order[:size], order[middle:][:_MOST_ROWS]
+    scores = [
+        _score((x[rows], y[rows]), (truth[0][test], truth[1][test]), labels=labels, by_label=column.is_label, key=key)
+        for (x, y), rows in ((made, chosen), (truth, train))
+    ]
+    held = truth[1][test]
+    return Utility(
+        target=target,
+        measure="accuracy" if column.is_label else "R^2",
+        from_synthetic=scores[0],
+        from_real=scores[1],
+        baseline=float(np.unique(held, return_counts=True)[1].max() / len(held)) if column.is_label else 0.0,
+    )
+
+
+def _rows(table: Sequence[NDArray[Any]], *, place: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return the other columns, NaN for missing, and the target, of the rows that have it."""
+    target = table[place]
+    present = target >= 0 if target.dtype.kind in "iu" else ~np.isnan(target)
+    others = [np.where(one < 0, np.nan, one) if one.dtype.kind in "iu" else one for one in table]
+    inputs = np.column_stack([one for other, one in enumerate(others) if other != place]).astype(np.float64)
+    return inputs[present], target[present]
+
+
+def _score(
+    learnt: tuple[NDArray[np.float64], NDArray[Any]],
+    tested: tuple[NDArray[np.float64], NDArray[Any]],
+    *,
+    labels: Sequence[bool],
+    by_label: bool,
+    key: SharedRandomness,
+) -> float:
+    try:
+        from sklearn.ensemble import (  # noqa: PLC0415 - optional
+            HistGradientBoostingClassifier,
+            HistGradientBoostingRegressor,
+        )
+    except ImportError:
+        raise InvalidParameter('scikit-learn is needed here: pip install "accord[sklearn]".') from None
+    if by_label and len(np.unique(learnt[1])) < 2:
+        return float(np.mean(tested[1] == learnt[1][0]))
+    make = HistGradientBoostingClassifier if by_label else HistGradientBoostingRegressor
+    few = [place for place, label in enumerate(labels) if label and _levels(learnt[0][:, place]) <= 255]
+    model = make(max_iter=60, categorical_features=few or None, random_state=key.seed("boosting") % 2**32)
+    inputs = [_within(x, few) for x in (learnt[0], tested[0])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(inputs[0], learnt[1])
+        return float(model.score(inputs[1], tested[1]))
+
+
+def _levels(codes: NDArray[np.float64]) -> float:
+    known = codes[~np.isnan(codes)]
+    return float(known.max()) + 1 if len(known) else 0.0
+
+
+def _within(inputs: NDArray[np.float64], few: Sequence[int]) -> NDArray[np.float64]:
+    """Return the inputs with codes of labels that the library does not take as missing ones."""
+    result = inputs.copy()
+    for place in few:
+        result[result[:, place] > 254, place] = np.nan
+    return result
