@@ -119,7 +119,7 @@ def _one(step: Any, dimension: int) -> AffineMap:  # noqa: ANN401 - another libr
     none, one = np.zeros(dimension), np.ones(dimension)
     match type(step).__name__:
         case "StandardScaler":
-            return _scaling(_or(step.mean_, none), _or(step.scale_, one))
+            return _scaling(_or(step.mean_ if step.with_mean else None, none), _or(step.scale_, one))
         case "RobustScaler":
             return _scaling(_or(step.center_, none), _or(step.scale_, one))
         case "MaxAbsScaler":

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord.distributions import Measure, Records
 from accord.errors import InvalidParameter
-from accord.learners._affine import AffineMap
+from accord.learners._affine import AffineMap, split
 from accord.learners._estimators import one_thread, quiet, reseed
 from accord.randomness import Generator, ambient_seed
 
@@ -47,7 +47,7 @@ class EstimatorLaw:
     estimator
         Fitted; nobody else may hold it.
     before
-        The map from records to what the estimator sees.
+        The map from records to what the last step of a pipeline sees.
 
     """
 
@@ -75,11 +75,11 @@ class EstimatorLaw:
         """
         count = _check.integer("size", size, least=0)
         parts: list[_Floats] = [np.zeros((0, self.dimension))]
-        for _ in range(_MOST_CALLS):
+        for calls in range(_MOST_CALLS):
             missing = count - sum(map(len, parts))
             if missing <= 0:
                 break
-            parts.append(self._draw(missing, int(generator.integers(_SEEDS))))
+            parts.append(self._draw(missing + 8 * calls, int(generator.integers(_SEEDS))))
         rows = np.concatenate(parts)
         if len(rows) < count:
             raise InvalidParameter(f"sample of {self.name} gives fewer rows than it was asked for.")
@@ -90,9 +90,10 @@ class EstimatorLaw:
     def _draw(self, size: int, seed: int) -> _Floats:
         estimator = copy.deepcopy(self.estimator)
         reseed(estimator, seed)
+        last = split(estimator)[1]
         with quiet(), ambient_seed(seed):
-            own = {"random_state": seed} if "random_state" in _arguments(estimator.sample) else {}
-            drawn = estimator.sample(size, **own)
+            own = {"random_state": seed} if "random_state" in _arguments(last.sample) else {}
+            drawn = last.sample(size, **own)
         rows = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn, dtype=np.float64)
         if rows.ndim == 1 and self.dimension == 1:
             rows = rows[:, None]
@@ -115,8 +116,7 @@ class EstimatorLaw:
         if not usable.any():
             return density
         with quiet(), one_thread(), ambient_seed(0):
-            seen = rows[usable] if self.before is None else self.before.to(rows[usable])
-            scores = np.asarray(self.estimator.score_samples(seen), dtype=np.float64)
+            scores = np.asarray(self.estimator.score_samples(rows[usable]), dtype=np.float64)
         if scores.shape != (int(usable.sum()),):
             raise InvalidParameter(f"score_samples of {self.name} must give one number for each row.")
         volume = 0.0 if self.before is None else self.before.log_volume

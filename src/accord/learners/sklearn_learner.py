@@ -152,7 +152,7 @@ class SklearnLearner:
             _require_same(before, steps, rows)
         if is_mixture(last):
             return _mixture(last, before)
-        return EstimatorLaw(type(last).__name__, rows.shape[1], identity(fitted), last, before)
+        return EstimatorLaw(type(last).__name__, rows.shape[1], identity(fitted), fitted, before)
 
 
 def _forget_places(estimator: Any) -> None:  # noqa: ANN401 - another library's object
