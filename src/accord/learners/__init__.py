@@ -3,6 +3,7 @@
 from accord.learners.empirical import EmpiricalLearner
 from accord.learners.gaussian import GaussianLearner
 from accord.learners.histogram import HistogramLearner
+from accord.learners.minimum_distance import MinimumDistanceLearner
 from accord.learners.mixture import MixtureLearner
 from accord.learners.protocol import Learner
 from accord.learners.scipy_learner import ScipyLearner
@@ -13,6 +14,7 @@ __all__ = [
     "GaussianLearner",
     "HistogramLearner",
     "Learner",
+    "MinimumDistanceLearner",
     "MixtureLearner",
     "ScipyLearner",
     "SklearnLearner",

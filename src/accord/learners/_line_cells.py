@@ -1,0 +1,119 @@
+"""Cut the line into cells fine enough to tell candidates apart as well as their densities do, up to a proved gap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.distributions import Bounded, Distribution, Measure, OnALine, bounded, on_a_line
+from accord.randomness import SharedRandomness
+
+__all__ = ["LineCells", "cut_line", "line_laws"]
+
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+
+_KEY = "minimum distance: where the candidates are"
+_FIRST_DRAWS = 64
+_FIRST_CUTS = 256
+_GAP = 0.003
+_MOST_CELLS = 1 << 13
+_ROUNDS = 200
+_SHARE = 0.3
+_ROUNDING = 1e-11
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LineCells:
+    """The cells ``(cut, next cut]``, and a ray at each end.
+
+    Parameters
+    ----------
+    cuts
+        Increasing, shape (G - 1,).
+
+    """
+
+    cuts: _Floats
+
+    @property
+    def count(self) -> int:
+        """The number of cells."""
+        return len(self.cuts) + 1
+
+    def places(self, records: NDArray[Any]) -> _Ints:
+        """Return the cell of each number, -1 for NaN and infinities, shape (n,) from (n,)."""
+        return np.where(np.isfinite(records), np.searchsorted(self.cuts, records, side="left"), -1)
+
+
+def line_laws(laws: Sequence[Distribution]) -> list[tuple[OnALine, Bounded]] | None:
+    """Return the laws if each has a density on the line with known masses of intervals and bounds, else None."""
+    found = []
+    for law in laws:
+        line, bound = on_a_line(law), bounded(law)
+        if line is None or bound is None or law.measure is not Measure.LEBESGUE:
+            return None
+        found.append((line, bound))
+    return found
+
+
+def cut_line(laws: Sequence[tuple[OnALine, Bounded]]) -> tuple[LineCells, _Floats, float]:
+    """Return cells, the mass of each under each law, shape (N, G), and the gap.
+
+    Let e be, for a law and a cell, the lesser of its mass and of width times greatest density minus mass. By choosing
+    the cells where one law's mass is greater, instead of the points where its density is, a pair loses in a cell at
+    most the greater of their two e: the gap is the sum of the two greatest totals of e. Cells with a great e are halved
+    and rays cut until the gap is 0.003, or there are 8192 cells.
+    """
+    stream = SharedRandomness(_KEY)
+    drawn = [np.asarray(law.sample(_FIRST_DRAWS, stream.stream(i))).ravel() for i, (law, _) in enumerate(laws)]
+    pool = np.unique(np.concatenate(drawn).astype(np.float64))
+    cuts = pool[np.unique(np.linspace(0, len(pool) - 1, _FIRST_CUTS).astype(int))]
+    masses, losses = _measured(laws, cuts)
+    for _ in range(_ROUNDS):
+        room = _MOST_CELLS - len(cuts) - 1
+        if _two_greatest(losses) <= _GAP or room <= 0 or len(laws) == 1:
+            break
+        open_laws = losses.sum(axis=1) > _GAP / 2
+        finer = _refined(cuts, losses[open_laws].max(axis=0), room=room)
+        if len(finer) == len(cuts):
+            break
+        cuts = finer
+        masses, losses = _measured(laws, cuts)
+    return LineCells(cuts), masses, _two_greatest(losses) + _ROUNDING
+
+
+def _two_greatest(losses: _Floats) -> float:
+    """Return the sum of the two greatest totals of a law's losses."""
+    return float(np.sort(losses.sum(axis=1))[-2:].sum())
+
+
+def _measured(laws: Sequence[tuple[OnALine, Bounded]], cuts: _Floats) -> tuple[_Floats, _Floats]:
+    """Return mass and greatest loss of each cell under each law, shape (N, G) each."""
+    ends = np.concatenate(([-np.inf], cuts, [np.inf]))
+    low, high = cuts[:-1], cuts[1:]
+    masses = np.array([law.interval(ends[:-1], ends[1:]) for law, _ in laws])
+    losses = masses.copy()
+    with np.errstate(all="ignore"):
+        widths = np.log(high - low)
+        for row, (_, law) in enumerate(laws):
+            most = np.exp(law.log_density_bound(low[:, None], high[:, None]) + widths)
+            spare = np.fmin(np.where(np.isnan(most), np.inf, most) - masses[row, 1:-1], masses[row, 1:-1])
+            losses[row, 1:-1] = np.maximum(spare, 0.0)
+    return masses, losses
+
+
+def _refined(cuts: _Floats, loss: _Floats, *, room: int) -> _Floats:
+    """Return more cuts: the cells that make up most of the loss are halved, a ray is cut a span farther out."""
+    order = np.argsort(-loss, kind="stable")
+    wanted = int(np.searchsorted(np.cumsum(loss[order]), _SHARE * loss.sum())) + 1
+    chosen = order[: min(wanted, room)]
+    span = max(float(cuts[-1] - cuts[0]), abs(float(cuts[0])) * 1e-6, 1e-300)
+    fresh = [(cuts[at - 1] / 2 + cuts[at] / 2) for at in chosen if 0 < at < len(cuts)]
+    fresh += [cuts[0] - span] if 0 in chosen else []
+    fresh += [cuts[-1] + span] if len(cuts) in chosen else []
+    added = np.array(fresh, dtype=np.float64)
+    return np.unique(np.concatenate((cuts, added[np.isfinite(added)])))

@@ -1,0 +1,250 @@
+"""One of finitely many public laws, by minimum distance on the sets of Yatracos."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.distributions import Categorical, Distribution
+from accord.distributions.categorical import label_indices, label_keys
+from accord.errors import InvalidParameter
+from accord.laws import FiniteLaw
+from accord.learners._deviation import records_for_deviation
+from accord.learners._line_cells import cut_line, line_laws
+from accord.learners._simulated_sets import FAILURE, SimulatedSets, simulated_sets
+from accord.learners._tables import fail, number_table
+from accord.learners._yatracos import PublicSets, cell_sets
+
+__all__ = ["MinimumDistanceLearner"]
+
+_LAW = "law of the list"
+_MOST = 500
+_TIE = 1e-12
+_EXACT = 1e-10
+_LEAST = 1e-14
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class MinimumDistanceLearner:
+    """Choose, of a public list of laws, the one whose chances of the Yatracos sets are nearest to the frequencies.
+
+    For each pair i < j there is the set ``A_ij = {q_i > q_j}``; the law with the least ``max |q(A) - frequency of A|``
+    over all sets is chosen, the first among equals. Whatever the true law p is, the chosen one is within
+    ``3 OPT + alpha`` of it, OPT being the least total variation between p and the list.
+
+    The sets and the laws' chances of them are worked out once, when the learner is made, and never from data:
+
+    - on labels (`Categorical`, `FiniteLaw`): exactly;
+    - on the line (laws with known masses of intervals and bounds of their density: normal, uniform, gamma, piecewise,
+      mixtures ...): sets are unions of cells, fine enough for a proved gap, 0.003 or what 8192 cells allow;
+    - otherwise (R^d, mixed laws): a record is in a set where its densities say so, and the chances are simulated from
+      ``draws`` public records of each law.
+
+    Formal guarantees
+    -----------------
+    - Purity: the choice is a function of the records alone; the seed is not read.
+    - Accuracy: ``TV(chosen, p) <= 3 OPT + 2 D + resolution``, D being the greatest deviation of a set's frequency
+      from its chance under p; `sample_complexity` makes this ``3 OPT + alpha`` for every p whatever (theory L12), the
+      error of integration included.
+    - Failure: `FitFailed` without records or where they are no table, with a text that holds no data. A foreign label,
+      a NaN or an infinity is a record in no set: it counts as mass that no candidate has.
+    - Not promised: a constant below 3, nor speed for long lists: N laws have N (N - 1) / 2 sets, need 4 N^3 bytes, and
+      where chances are simulated ``draws * N^3 / 2`` comparisons.
+
+    Parameters
+    ----------
+    candidates
+        1 to 500 laws on records of the same kind, public: they must not be chosen by the data. A `FiniteLaw` becomes a
+        `Categorical`.
+    vc
+        Dimension of Vapnik and Chervonenkis of the sets, at least 1, where it is known; it can make
+        `sample_complexity` smaller for very long lists.
+    draws
+        Public records for each law, at least 1000, where chances are simulated. Lower it for long lists.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are no candidates, too many, something that is no law, or laws of different numbers of columns.
+
+    Source: theory L12; proof page ``docs/proofs/learners.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accord.distributions import Normal
+    >>> learner = MinimumDistanceLearner([Normal(mean, 1) for mean in (-1, 0, 1)])
+    >>> learner.fit(np.array([0.9, 1.4, 0.2, 2.2, 50.0]), seed=0)
+    Normal(mean=(1.0,), covariance=((1.0,),))
+    >>> learner.sample_complexity(0.2, 0.1)
+    154
+
+    """
+
+    candidates: tuple[Distribution, ...]
+    vc: int | None
+    draws: int
+    _sets: PublicSets = field(repr=False, compare=False)
+    _labels: bool = field(repr=False, compare=False)
+
+    def __init__(
+        self, candidates: Iterable[Distribution | FiniteLaw], *, vc: int | None = None, draws: int = 100_000
+    ) -> None:
+        laws = _as_laws(candidates)
+        object.__setattr__(self, "candidates", laws)
+        object.__setattr__(self, "vc", None if vc is None else _check.integer("vc", vc, least=1))
+        object.__setattr__(self, "draws", _check.integer("draws", draws, least=1000))
+        object.__setattr__(self, "_labels", all(isinstance(law, Categorical) for law in laws))
+        object.__setattr__(self, "_sets", _public_sets(laws, draws=self.draws))
+
+    @property
+    def agnostic_factor(self) -> int:
+        """C in ``C OPT + alpha``: 3."""
+        return 3
+
+    @property
+    def resolution(self) -> float:
+        """What alpha must exceed: the error of integration, as it enters the bound; about 1e-9 on labels."""
+        return self._sets.gap + 4 * self._sets.error
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:  # noqa: ARG002 - nothing here is random
+        """Return the candidate chosen.
+
+        Parameters
+        ----------
+        records
+            Shape (n, d), or (n,) for d = 1.
+        seed
+            Not read.
+
+        Raises
+        ------
+        FitFailed
+            If there is no record, or they are no table of d columns.
+
+        """
+        frequencies = self._frequencies(records)
+        worst = np.array([np.abs(row - frequencies).max(initial=0.0) for row in self._sets.measures])
+        return self.candidates[int(np.argmax(worst <= worst.min() + _TIE))]
+
+    def sample_complexity(self, alpha: Number, beta: Number) -> int:
+        """Return a number b of records from which on the choice is within ``3 OPT + alpha`` of any law whatever.
+
+        It fails with probability at most ``beta``. By the least of three bounds on D: Hoeffding's over all sets, that
+        of Dvoretzky, Kiefer, Wolfowitz and Massart where sets have few ends on a line, and one by ``vc``.
+
+        Parameters
+        ----------
+        alpha
+            Above `resolution`, below 1.
+        beta
+            Strictly between 0 and 1; above 1e-6 where chances are simulated, which is then part of it.
+
+        Raises
+        ------
+        InvalidParameter
+            If alpha or beta is too small for the accuracy of integration.
+
+        """
+        accuracy = float(_check.probability("alpha", alpha))
+        failure = float(_check.probability("beta", beta))
+        if len(self.candidates) == 1:
+            return 1
+        simulated = isinstance(self._sets, SimulatedSets)
+        if simulated and failure <= 2 * FAILURE:
+            raise InvalidParameter("beta must be above 2e-6: chances of sets are simulated, and may be off.")
+        room = (accuracy - self.resolution) / 2
+        if not room > 0:
+            hint = "; give more draws" if simulated else ""
+            raise InvalidParameter(f"alpha must be above {self.resolution:.2g}, the error of integration{hint}.")
+        return records_for_deviation(
+            room,
+            failure - FAILURE if simulated else failure,
+            sets=self._sets.measures.shape[1],
+            ends=self._sets.ends,
+            vc=self.vc,
+        )
+
+    def _frequencies(self, records: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the share of the records in each set."""
+        dimension = self.candidates[0].dimension
+        if self._labels:
+            table = records if isinstance(records, np.ndarray) else np.asarray(records, dtype=object)
+            table = table[:, None] if table.ndim == 1 else table
+        else:
+            table = number_table(records, law=_LAW)
+        if table.ndim != 2 or table.shape[1] != dimension:
+            fail("the records have another number of columns than the laws", law=_LAW)
+        if len(table) == 0:
+            fail("there is no record", law=_LAW)
+        if not isinstance(self._sets, SimulatedSets):
+            return self._sets.frequencies(table.ravel())
+        finite = table[np.isfinite(table).all(axis=1)]
+        if len(finite) == 0:
+            return np.zeros(self._sets.measures.shape[1])
+        return self._sets.frequencies(finite) * (len(finite) / len(table))
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        """Return the learner itself: it holds public values only, and none of them can be changed."""
+        return self
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _LabelCells:
+    """Each label of a public list is a cell."""
+
+    labels: tuple[Any, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.labels)
+
+    def places(self, records: NDArray[Any]) -> NDArray[np.int64]:
+        return label_indices(self.labels, records)
+
+
+def _as_laws(candidates: object) -> tuple[Distribution, ...]:
+    """Return the candidates as laws, or refuse them."""
+    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
+        raise InvalidParameter("candidates must be a list of laws.")
+    given = tuple(candidates)
+    if not 1 <= len(given) <= _MOST:
+        raise InvalidParameter(f"candidates must be 1 to {_MOST} laws: the work grows with the cube of their number.")
+    laws = tuple(_categorical(law) if isinstance(law, FiniteLaw) else law for law in given)
+    for place, law in enumerate(laws):
+        if not isinstance(law, Distribution):
+            raise InvalidParameter(f"candidates[{place}] is no law: it needs sample, log_density, dimension, measure.")
+    if len({law.dimension for law in laws}) > 1:
+        raise InvalidParameter("candidates must be laws on the same number of columns.")
+    if len({isinstance(law, Categorical) for law in laws}) > 1:
+        raise InvalidParameter("candidates must be laws on labels all, or laws on numbers all.")
+    return laws
+
+
+def _categorical(law: FiniteLaw) -> Categorical:
+    """Return the same law as a distribution on records."""
+    return Categorical(law.outcomes, [number / law.denominator for number in law.numerators])
+
+
+def _public_sets(laws: tuple[Distribution, ...], *, draws: int) -> PublicSets:
+    """Return the sets and what each law gives them, by the most exact way that fits the laws."""
+    tables = [law for law in laws if isinstance(law, Categorical)]
+    if tables:
+        pairs = [zip(label_keys(law.categories), law.categories, strict=True) for law in tables]
+        labels = {key: label for pair in pairs for key, label in pair}
+        masses = np.zeros((len(tables), len(labels)))
+        places = {key: place for place, key in enumerate(labels)}
+        for row, law in enumerate(tables):
+            masses[row, [places[key] for key in label_keys(law.categories)]] = law.probabilities
+        return cell_sets(_LabelCells(tuple(labels.values())), masses, error=_EXACT, gap=_EXACT)
+    on_line = line_laws(laws)
+    if on_line is not None:
+        cells, masses, gap = cut_line(on_line)
+        return cell_sets(cells, masses, error=_EXACT, gap=gap + cells.count * _LEAST, least=_LEAST)
+    return simulated_sets(laws, draws=draws)
