@@ -1,0 +1,6 @@
+"""Couple, then refine: from a coarse public model to a good one by private looks at the data."""
+
+from accord.learning.refine.protocol import RefinedModel, Refiner
+from accord.learning.refine.statistics import StatisticsRefiner
+
+__all__ = ["RefinedModel", "Refiner", "StatisticsRefiner"]

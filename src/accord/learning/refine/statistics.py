@@ -1,0 +1,215 @@
+"""Refine normal laws, and mixtures of them, by noisy counts of projections."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter
+from accord.learning.blocks import Progress
+from accord.learning.refine._bin_choice import bins_about, directions_of, useful_bins
+from accord.learning.refine._gaussian_budget import noise_for, squared_budget
+from accord.learning.refine._mixture_fit import fit_mixture
+from accord.learning.refine._mixture_shape import NormalMixture
+from accord.learning.refine._projections import BinnedProjections, NoisyCounts
+from accord.learning.refine._units import UnitRecords
+from accord.learning.refine.protocol import RefinedModel
+from accord.mechanisms import DiscreteGaussian
+from accord.privacy import ApproxDP, Neighbouring
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+
+__all__ = ["StatisticsRefiner"]
+
+_MOST_ROUNDS, _MOST_ANGLES = 16, 16
+_FIRST_SHARE = Fraction(1, 4)
+_FAR_TAILS, _TAILS = 10, 5
+_FAR_WIDE, _WIDE = 0.3, 0.1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsRefiner:
+    """Count the records in bins along public directions, with noise, and fit normal laws to the counts; twice.
+
+    The first round has bins that reach far beyond the opening model; the next ones fit bins to the model that came out.
+    Everything after the noise is post-processing, so the fit may run from many starts until it stops, at no cost.
+
+    Formal guarantees
+    -----------------
+    - Privacy: `refine` is (epsilon, delta)-DP for one unit under "replace one": each round is discrete Gaussian noise
+      on whole numbers that one unit moves by at most ``SHARE sqrt(2 J)`` in L2. The number of units is public.
+    - A unit's contribution is a function of its own records, the current model and public numbers alone, whole, and
+      added exactly. A record that is not finite counts nowhere.
+    - Units with several records weigh as much as others: each bin counts the part of their records in it.
+    - Not promised: that the model gets better, or that it is the best mixture; accuracy with several columns where the
+      law is not told by its projections on two columns at a time.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee of one call of `refine`.
+    components
+        Number of normal laws in the mixture, 1 to 200.
+    covariance
+        ``"full"``, or ``"diag"`` for independent columns within a component.
+    rounds
+        1 to 16. The first has a quarter of the squared budget, the others share the rest.
+    angles
+        Directions between each two columns, besides the columns, 0 to 16.
+    starts
+        Starts of each fit, 1 to 100.
+    unit
+        What a unit of privacy is, for people who read the guarantee.
+
+    Raises
+    ------
+    InvalidParameter
+        Outside these ranges.
+
+    Source
+    ------
+    Theory 7 (couple, then refine), C4; Canonne, Kamath and Steinke (2020); docs/proofs/refine.md.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal
+    >>> records = SharedRandomness(1).stream("data").standard_normal((20_000, 1))
+    >>> refiner = StatisticsRefiner(epsilon=1, delta="1e-6")
+    >>> found = refiner.refine(Normal(0.5, 2), records, units=20_000)
+    >>> abs(found.model.mean[0]) < 0.1, refiner.guarantee.delta
+    (True, Fraction(1, 1000000))
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    components: int
+    covariance: Literal["full", "diag"]
+    rounds: int
+    angles: int
+    starts: int
+    unit: str
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        components: int = 1,
+        covariance: Literal["full", "diag"] = "full",
+        rounds: int = 2,
+        angles: int = 2,
+        starts: int = 6,
+        unit: str = "record",
+    ) -> None:
+        if covariance not in {"full", "diag"}:
+            raise InvalidParameter("covariance must be 'full' or 'diag'.")
+        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
+        object.__setattr__(self, "delta", _check.delta(delta))
+        object.__setattr__(self, "components", _check.integer("components", components, least=1, most=200))
+        object.__setattr__(self, "covariance", covariance)
+        object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=_MOST_ROUNDS))
+        object.__setattr__(self, "angles", _check.integer("angles", angles, least=0, most=_MOST_ANGLES))
+        object.__setattr__(self, "starts", _check.integer("starts", starts, least=1, most=100))
+        object.__setattr__(self, "unit", ApproxDP(1, "0.5", unit=unit).unit)
+        squared_budget(self.epsilon, self.delta)  # refuses what is too little
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """The guarantee of one call of `refine`."""
+        return ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, self.unit)
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The part of the squared budget that each round has."""
+        if self.rounds == 1:
+            return (Fraction(1),)
+        return (_FIRST_SHARE, *[(1 - _FIRST_SHARE) / (self.rounds - 1)] * (self.rounds - 1))
+
+    def refine(
+        self,
+        model: Distribution,
+        records: NDArray[np.float64],
+        *,
+        units: NDArray[np.int64] | int,
+        shared: SharedRandomness | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+    ) -> RefinedModel:
+        """Return a mixture of `components` normal laws near to the law of the records.
+
+        Parameters
+        ----------
+        model
+            A public `Normal` or `Mixture` of such, of records of d columns. It may be coarse: far off by a few of its
+            standard deviations, or a few times too narrow or too wide.
+        records, units, shared, randomness, progress
+            See `Refiner`.
+
+        Raises
+        ------
+        InvalidParameter
+            If the model is none of these, or records and units do not fit. Nothing has been released then.
+
+        """
+        source, key = require_private(randomness), require_shared(shared)
+        current = NormalMixture.of(model)
+        data = UnitRecords(records, units=units, dimension=current.dimension)
+        kept: list[NoisyCounts] = []
+        facts: list[dict[str, Any]] = []
+        for number in range(self.rounds):
+            query = self._query(current, number=number, units=data.count, shared=key)
+            kept.append(self._release(query, data, number=number, randomness=source))
+            facts.append(
+                {
+                    "directions": len(query.directions),
+                    "bins": query.bins,
+                    "noise": kept[-1].variance ** 0.5,
+                    "share": float(self.shares[number]),
+                }
+            )
+            current = fit_mixture(
+                current,
+                kept,
+                units=data.count,
+                components=self.components,
+                full=self.covariance == "full",
+                starts=self.starts,
+                generator=key.stream("refine", "starts", number),
+            )
+            if progress is not None:
+                progress(number + 1, self.rounds, "refining")
+        return RefinedModel(model=current.law(), public={"units": data.count, "rounds": tuple(facts)})
+
+    def _query(self, model: NormalMixture, *, number: int, units: int, shared: SharedRandomness) -> BinnedProjections:
+        """Return what is asked in a round: a function of public values."""
+        full = self.covariance == "full"
+        together = full or self.components > 1
+        directions = directions_of(model, full=full, angles=self.angles if together else 0)
+        squared = squared_budget(self.epsilon, self.delta) * self.shares[number]
+        noise = 2 * len(directions) / float(squared)
+        bins = useful_bins(units=units, variance=noise, components=self.components)
+        first = number == 0
+        return bins_about(
+            model,
+            directions,
+            bins=bins,
+            tails=_FAR_TAILS if first else _TAILS,
+            wide=_FAR_WIDE if first else _WIDE,
+            generator=shared.stream("refine", "bins", number),
+        )
+
+    def _release(
+        self, query: BinnedProjections, data: UnitRecords, *, number: int, randomness: PrivateRandomness
+    ) -> NoisyCounts:
+        """Look at the data: the only place where it is done."""
+        sensitivity = query.sensitivity
+        sigma = noise_for(sensitivity, epsilon=self.epsilon, delta=self.delta, shares=self.shares)[number]
+        mechanism = DiscreteGaussian(sensitivity=sensitivity, sigma=sigma)
+        released = mechanism.release(query.sums(data), delta=self.delta, randomness=randomness).value
+        return NoisyCounts.of(query, np.asarray(released), sigma=float(sigma))
