@@ -1,0 +1,143 @@
+"""The model of greatest entropy that fits noisy tables: a smooth convex problem in the logarithms of its factors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+__all__ = ["STRENGTH", "Engine", "Feature", "Fitted", "Noisy", "fit"]
+
+Floats = NDArray[np.float64]
+STRENGTH = 0.01
+
+
+class Engine(Protocol):
+    """Exact tables of ``p(x)`` proportional to ``exp(sum of potentials)``."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of codes of each column."""
+        ...
+
+    @property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of each potential."""
+        ...
+
+    def solve(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:
+        """Return the log of the total weight, and each table's probabilities."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Noisy:
+    """A measured table: counts, flat, the standard deviation of each one's noise, and the weight of the entropy."""
+
+    table: tuple[int, ...]
+    counts: Floats
+    deviations: Floats
+    strength: float = STRENGTH
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Feature:
+    """A measured sum over records of a function of two columns: values on the cells of their table."""
+
+    table: tuple[int, ...]
+    values: Floats
+    total: float
+    deviation: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """A potential for each of the engine's tables, and the multipliers of each measured one, to go on from."""
+
+    potentials: tuple[Floats, ...]
+    multipliers: tuple[Floats, ...]
+
+
+def fit(
+    engine: Engine,
+    noisy: Sequence[Noisy],
+    *,
+    total: float,
+    features: Sequence[Feature] = (),
+    start: Sequence[Floats] = (),
+    iterations: int = 200,
+) -> Fitted:
+    """Return the fitted model.
+
+    With one strength s for all, the law p minimises ``s n KL(p, uniform) + sum (n p - count)^2 / (2 deviation^2)``. Its
+    dual is ``log Z(t) - t . y / n + (s / 2 n) sum (deviation t)^2``, strictly convex in the factors' logarithms t,
+    which a limited-memory Newton method (L-BFGS) minimises after scaling each coordinate by its curvature. A larger
+    strength for one table is the same as more noise in it.
+
+    Parameters
+    ----------
+    engine
+        One potential a table; each measured table must be one of them.
+    noisy, features
+        What was measured, on the engine's columns.
+    total
+        n, public.
+    start
+        Multipliers to begin from, of the first of the measured tables, in their order.
+    iterations
+        At most so many steps.
+
+    """
+    places = {table: place for place, table in enumerate(engine.tables)}
+    sizes = [len(one.counts) for one in noisy]
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    targets = np.concatenate([*(one.counts for one in noisy), [one.total for one in features]]) / total
+    deviations = np.concatenate([*(one.deviations for one in noisy), [one.deviation for one in features]])
+    strengths = np.concatenate(
+        [*(np.full(len(one.counts), one.strength) for one in noisy), np.full(len(features), STRENGTH)]
+    )
+    ridge = strengths * deviations**2 / total
+    curvature = np.maximum(targets, 0) + 1 / total
+    curvature[ends[-1] :] = [np.mean(one.values**2) for one in features]
+    scale = 1 / np.sqrt(curvature + ridge)
+
+    def potentials(point: Floats) -> list[Floats]:
+        sums = [np.zeros(math.prod(engine.shape[column] for column in table)) for table in engine.tables]
+        for one, low, high in zip(noisy, ends[:-1], ends[1:], strict=True):
+            sums[places[one.table]] += point[low:high]
+        for feature, weight in zip(features, point[ends[-1] :], strict=True):
+            sums[places[feature.table]] += weight * feature.values
+        return sums
+
+    def dual(scaled: Floats) -> tuple[float, Floats]:
+        point = scaled * scale
+        log_total, tables = engine.solve(potentials(point))
+        means = np.concatenate(
+            [
+                *(tables[places[one.table]] for one in noisy),
+                [float(one.values @ tables[places[one.table]]) for one in features],
+            ]
+        )
+        value = log_total - float(point @ targets) + 0.5 * float(ridge @ point**2)
+        return value, (means - targets + ridge * point) * scale
+
+    begin = np.zeros(len(scale))
+    for low, one in zip(ends[:-1], start, strict=False):
+        begin[low : low + len(one)] = one
+    found = minimize(
+        dual,
+        begin / scale,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-7},
+    )
+    point = np.asarray(found.x, dtype=np.float64) * scale
+    multipliers = tuple(point[low:high] for low, high in pairwise(ends))
+    return Fitted(potentials=tuple(potentials(point)), multipliers=multipliers)

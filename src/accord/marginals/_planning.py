@@ -1,0 +1,209 @@
+"""Make the plan of a release: public facts in, steps out."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+from accord.marginals._budget import Noise, Step, calibrated, total_epsilon
+from accord.marginals.domain import ColumnKind, Domain
+from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, sizes_of
+from accord.privacy import ApproxDP
+
+__all__ = ["CHOICE", "CHOSEN", "FULL", "NUMBERS", "ONES", "make_plan", "pair_name"]
+
+FULL = "table of all columns"
+ONES = "table of one column"
+NUMBERS = "sum of products of two columns' scores"
+CHOICE = "choice of a table"
+CHOSEN = "chosen table"
+
+_LEAST_GROUPS = 12
+_ROUND_GROUPS = 32
+_SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.1, 0.1
+_MOST_EXPECTED = 0.25
+_MOST_PAIRS = 45
+_ROOT_8 = math.sqrt(8)
+
+
+def make_plan(
+    domain: Domain,
+    *,
+    units: int,
+    whole: int,
+    promised: ApproxDP,
+    max_cells: int,
+    triples: float,
+    rounds: int | None,
+) -> MarginalPlan:
+    """Return the plan of `MarginalLearner` for this many units of this weight."""
+    budget = _Budget(promised, whole)
+    groups = _most_groups(domain, max_cells=max_cells)
+    pairs = math.comb(domain.dimension, 2)
+    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units)):
+        mode, steps, groups = "full", [_full_step(promised, whole)], max(domain.shape)
+    elif groups is not None and pairs <= _MOST_PAIRS and rounds is None:
+        mode, steps = "pairs", _pair_steps(domain, budget, groups, units=units, triples=triples)
+    else:
+        mode, groups = "rounds", _ROUND_GROUPS
+        steps = _round_steps(domain, budget, 2 * domain.dimension if rounds is None else rounds)
+    one_record = whole == 1
+    if mode != "full":
+        steps = list(calibrated(steps, epsilon=promised.epsilon, delta=promised.delta, one_record=one_record))
+    spent = promised.epsilon if mode == "full" else total_epsilon(steps, delta=promised.delta, one_record=one_record)
+    return MarginalPlan(
+        mode=mode,
+        units=units,
+        whole=whole,
+        steps=tuple(steps),
+        promised=promised,
+        spent=promised.epsilon if spent is None else spent,
+        most_groups=groups,
+        errors=_errors(domain, steps, groups, units=units * whole),
+    )
+
+
+class _Budget:
+    """Shares of the budget as noise, before it is calibrated: by zero-concentrated DP."""
+
+    def __init__(self, promised: ApproxDP, whole: int) -> None:
+        reach = math.log(promised.delta.denominator) - math.log(promised.delta.numerator)
+        self.rho = (math.sqrt(reach + float(promised.epsilon)) - math.sqrt(reach)) ** 2
+        self.epsilon = float(promised.epsilon)
+        self.whole = whole
+
+    def table(self, what: str, share: float, *, times: int = 1) -> Step:
+        deviation = self.whole * math.sqrt(times / (share * self.rho))
+        return Step(what, Noise.GAUSSIAN, times, Fraction(deviation), self.whole)
+
+    def number(self, what: str, share: float, *, times: int, moved: int) -> Step:
+        deviation = moved * math.sqrt(times / (2 * share * self.rho))
+        return Step(what, Noise.NUMBER, times, Fraction(deviation), moved)
+
+    def choice(self, what: str, share: float, *, times: int) -> Step:
+        return Step(what, Noise.CHOICE, times, Fraction(_ROOT_8 * math.sqrt(share * self.rho / times)), 2 * self.whole)
+
+
+def pair_name(domain: Domain, table: Sequence[int]) -> str:
+    """Return what the plan calls the table of two columns."""
+    left, right = (domain.columns[column].name for column in table)
+    return f"table of {left} and {right}"
+
+
+def _most_groups(domain: Domain, *, max_cells: int) -> int | None:
+    """Return the most groups of an ordered column with which all cells are at most ``max_cells``; None if too few."""
+    largest: int = max(domain.shape)
+    for groups in [*range(largest, _LEAST_GROUPS, -1), _LEAST_GROUPS]:
+        if math.prod(_capped(domain, int(groups))) <= max_cells:
+            return int(groups)
+    return None
+
+
+def _capped(domain: Domain, groups: int) -> tuple[int, ...]:
+    return tuple(
+        column.size if column.kind is ColumnKind.CATEGORY else min(column.size, groups) for column in domain.columns
+    )
+
+
+def _full_step(promised: ApproxDP, whole: int) -> Step:
+    return Step(FULL, Noise.LAPLACE, 1, 2 * whole / promised.epsilon, whole)
+
+
+def _full_is_better(domain: Domain, budget: _Budget, groups: int | None, units: int) -> bool:
+    """Return whether pairs summed from the full table have less noise than pairs measured one by one."""
+    if groups is None:
+        return False
+    scale = 2 / budget.epsilon
+    fine = sizes_of(domain.shape, list(combinations(range(domain.dimension), 2)))
+    coarse = sizes_of(_capped(domain, groups), list(combinations(range(domain.dimension), 2)))
+    full = [expected_error(size, math.sqrt(2) * scale * math.sqrt(domain.cells / size), units=units) for size in fine]
+    deviations = _pair_deviations(coarse, 1.0, budget)
+    single = [
+        expected_error(size, deviation / budget.whole, units=units)
+        for size, deviation in zip(coarse, deviations, strict=True)
+    ]
+    return sum(full) <= sum(single)
+
+
+def _pair_deviations(sizes: Sequence[int], share: float, budget: _Budget) -> list[float]:
+    """Return the noise with the least sum of ``size * deviation``: it falls with the cube root of the size."""
+    weights = [size ** (1 / 3) for size in sizes]
+    factor = budget.whole * math.sqrt(sum(weight**2 for weight in weights) / (share * budget.rho))
+    return [factor / weight for weight in weights]
+
+
+def _pair_steps(domain: Domain, budget: _Budget, groups: int, *, units: int, triples: float) -> list[Step]:
+    shape = _capped(domain, groups)
+    pairs = list(combinations(range(domain.dimension), 2))
+    numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
+    steps = [budget.table(ONES, _SHARE_ONES, times=domain.dimension)]
+    left = 1 - _SHARE_ONES
+    if numbers > 1:
+        left -= _SHARE_NUMBERS
+    chosen = _chosen_steps(shape, budget, share=triples * left, units=units) if triples > 0 else []
+    if chosen:
+        left -= triples * left
+    for table, deviation in zip(pairs, _pair_deviations(sizes_of(shape, pairs), left, budget), strict=True):
+        steps.append(Step(pair_name(domain, table), Noise.GAUSSIAN, 1, Fraction(deviation), budget.whole))
+    return [*steps, *_number_steps(numbers, budget), *chosen]
+
+
+def _number_steps(numbers: int, budget: _Budget) -> list[Step]:
+    if numbers < 2:
+        return []
+    moved = 2 * budget.whole * LARGEST_SCORE**2
+    return [budget.number(NUMBERS, _SHARE_NUMBERS, times=math.comb(numbers, 2), moved=moved)]
+
+
+def _chosen_steps(shape: tuple[int, ...], budget: _Budget, *, share: float, units: int) -> list[Step]:
+    """Return as many choices as there are columns, as long as so many triples may be worth it."""
+    sizes = sorted(sizes_of(shape, list(combinations(range(len(shape)), 3))))
+    for rounds in range(min(len(shape), len(sizes)), 0, -1):
+        deviation = math.sqrt(rounds / (share * (1 - _SHARE_CHOICES) * budget.rho))
+        if expected_error(sizes[rounds - 1], deviation, units=units) <= _MOST_EXPECTED:
+            return _rounds(budget, share, rounds)
+    return []
+
+
+def _rounds(budget: _Budget, share: float, times: int) -> list[Step]:
+    return [
+        budget.choice(CHOICE, share * _SHARE_CHOICES, times=times),
+        budget.table(CHOSEN, share * (1 - _SHARE_CHOICES), times=times),
+    ]
+
+
+def _round_steps(domain: Domain, budget: _Budget, rounds: int) -> list[Step]:
+    numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
+    left = 1 - _SHARE_ONES - (_SHARE_NUMBERS if numbers > 1 else 0)
+    return [
+        budget.table(ONES, _SHARE_ONES, times=domain.dimension),
+        *_rounds(budget, left, rounds),
+        *_number_steps(numbers, budget),
+    ]
+
+
+def _errors(domain: Domain, steps: Sequence[Step], groups: int, *, units: int) -> tuple[ExpectedError, ...]:
+    shape = domain.shape
+    capped = _capped(domain, groups)
+    found = []
+    for step in steps:
+        if step.noise is Noise.LAPLACE:
+            deviation = math.sqrt(2) * float(step.number)
+            found.append(ExpectedError(len(shape), 1, expected_error(math.prod(shape), deviation, units=units)))
+        elif step.what == ONES:
+            error = sum(expected_error(size, float(step.number), units=units) for size in shape) / len(shape)
+            found.append(ExpectedError(1, len(shape), error))
+        elif step.what == CHOSEN:
+            for way in (2, 3):
+                if len(shape) >= way:
+                    sizes = sizes_of(capped, list(combinations(range(len(shape)), way)))
+                    error = expected_error(sum(sizes) / len(sizes), float(step.number), units=units)
+                    found.append(ExpectedError(way, step.times, error))
+    pairs = [step for step in steps if step.noise is Noise.GAUSSIAN and step.what not in {ONES, CHOSEN}]
+    if pairs:
+        sizes = sizes_of(capped, list(combinations(range(len(shape)), 2)))
+        errors = [
+            expected_error(size, float(step.number), units=units) for size, step in zip(sizes, pairs, strict=True)
+        ]
+        found.append(ExpectedError(2, len(pairs), sum(errors) / len(errors)))
+    return tuple(sorted(found, key=lambda error: error.way))

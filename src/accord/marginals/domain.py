@@ -1,0 +1,223 @@
+"""Which columns a table has, and which codes each may hold: public facts."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord.errors import DataError, InvalidParameter
+
+__all__ = ["Column", "ColumnKind", "Domain"]
+
+_MOST_LEVELS = 1 << 16
+
+
+class ColumnKind(Enum):
+    """What the order of a column's codes means."""
+
+    CATEGORY = "category"
+    """Nothing."""
+    ORDERED = "ordered"
+    """Neighbouring codes are alike; rare ones may be measured together with their neighbours."""
+    NUMBER = "number"
+    """As ordered, and a code stands for a number, so the column has a mean and correlations."""
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Column:
+    """One column of codes ``0 .. size - 1``.
+
+    Parameters
+    ----------
+    name
+        Not empty.
+    size
+        Number of codes, from 1 to 65536, public.
+    kind
+        A `ColumnKind` or its word.
+    positions
+        For numbers: the number that each code stands for, increasing, shape (size,); 0 .. size - 1 by default.
+    other
+        The code that stands for a cell that holds no code of the column (missing, foreign, unreadable); the last one by
+        default. Choose an own level for that if such cells may be many.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are not as above.
+
+    Examples
+    --------
+    >>> Column("month", 12, kind="ordered").other
+    11
+
+    """
+
+    name: str
+    size: int
+    kind: ColumnKind
+    positions: tuple[float, ...]
+    other: int
+
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        *,
+        kind: ColumnKind | str = ColumnKind.CATEGORY,
+        positions: Sequence[float] | ArrayLike | None = None,
+        other: int | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter("name must be a word that is not empty.")
+        size = _check.integer("size", size, least=1, most=_MOST_LEVELS)
+        try:
+            kind = ColumnKind(kind)
+        except ValueError:
+            raise InvalidParameter("kind must be 'category', 'ordered' or 'number'.") from None
+        places = np.arange(size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
+        if places.shape != (size,) or not np.isfinite(places).all() or not (np.diff(places) > 0).all():
+            raise InvalidParameter("positions must be one finite number a code, increasing.")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "positions", tuple(places.tolist()))
+        fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
+        object.__setattr__(self, "other", fallback)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Domain:
+    """The columns of a table of codes.
+
+    Formal guarantees
+    -----------------
+    - Value: immutable; equal columns are equal domains.
+    - Reading codes: each cell alone decides what it becomes; no cell is an error.
+
+    Parameters
+    ----------
+    columns
+        At least one, with distinct names.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are not as above.
+
+    Examples
+    --------
+    >>> domain = Domain([Column("sex", 2), Column("age", 5, kind="ordered")])
+    >>> domain.shape, domain.cells
+    ((2, 5), 10)
+    >>> domain.read([[1, 4], [0, 7], [-1, 2.5]]).tolist()
+    [[1, 4], [0, 4], [1, 4]]
+
+    """
+
+    columns: tuple[Column, ...]
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        found = tuple(columns)
+        _check.at_least_one("columns", found)
+        if not all(isinstance(column, Column) for column in found):
+            raise InvalidParameter("columns must be a list of Column.")
+        if len({column.name for column in found}) < len(found):
+            raise InvalidParameter("columns must have distinct names.")
+        object.__setattr__(self, "columns", found)
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of codes of each column."""
+        return tuple(column.size for column in self.columns)
+
+    @property
+    def cells(self) -> int:
+        """Number of different records."""
+        return math.prod(self.shape)
+
+    def places(self, columns: Iterable[str | int]) -> tuple[int, ...]:
+        """Return the positions of columns given by name or position, in the order given.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no such column, or one is named twice.
+
+        """
+        names = {column.name: place for place, column in enumerate(self.columns)}
+        found = []
+        for column in columns:
+            place = names.get(column) if isinstance(column, str) else column
+            if not isinstance(place, (int, np.integer)) or not 0 <= place < self.dimension:
+                raise InvalidParameter(f"columns must be among {', '.join(names)}, or positions of these.")
+            found.append(int(place))
+        if len(set(found)) < len(found) or not found:
+            raise InvalidParameter("columns must be distinct, and at least one.")
+        return tuple(found)
+
+    def read(self, codes: ArrayLike) -> NDArray[np.int64]:
+        """Return codes as whole numbers of the domain, shape (n, d).
+
+        Parameters
+        ----------
+        codes
+            Shape (n, d). A cell that is not a code of its column becomes the column's ``other``.
+
+        Raises
+        ------
+        DataError
+            If the shape does not fit, which is public.
+
+        """
+        table = np.asarray(codes) if isinstance(codes, np.ndarray) else _by_cells(codes)
+        if table.ndim == 1 and self.dimension == 1:
+            table = table[:, None]
+        if table.ndim != 2 or table.shape[1] != self.dimension:
+            raise DataError(f"codes must have shape (n, {self.dimension}), a column for each of the domain's.")
+        result = np.empty(table.shape, dtype=np.int64)
+        for place, column in enumerate(self.columns):
+            result[:, place] = _read_column(table[:, place], column)
+        return result
+
+
+def _by_cells(codes: ArrayLike) -> NDArray[np.object_]:
+    """Return a list of rows as an array of objects: no cell decides how another one is read."""
+    rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else [row] for row in codes]  # type: ignore[union-attr]
+    width = len(rows[0]) if rows else 0
+    if any(len(row) != width for row in rows):
+        raise DataError("codes must have the same number of cells in each row.")
+    table = np.empty((len(rows), width), dtype=object)
+    for place, row in enumerate(rows):
+        table[place, :] = row
+    return table
+
+
+def _read_column(cells: NDArray[Any], column: Column) -> NDArray[np.int64]:
+    if cells.dtype.kind in "iub":
+        valid = (cells >= 0) & (cells < column.size) if cells.dtype.kind != "b" else np.ones(len(cells), dtype=bool)
+        return np.where(valid, cells, column.other).astype(np.int64)
+    if cells.dtype.kind == "f":
+        numbers = cells.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            valid = (numbers >= 0) & (numbers < column.size) & (numbers == np.floor(numbers))
+        return np.where(valid, numbers, column.other).astype(np.int64)
+    return np.array([_read_cell(cell, column) for cell in cells.tolist()], dtype=np.int64)
+
+
+def _read_cell(cell: object, column: Column) -> int:
+    if isinstance(cell, (int, float, np.integer, np.floating)) and 0 <= cell < column.size and cell == int(cell):
+        return int(cell)
+    return column.other

@@ -1,0 +1,214 @@
+"""A private model of a table with many columns, from noisy tables of a few of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from numpy.typing import ArrayLike
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.ledger import Ledger, spending
+from accord.marginals._counts import WHOLE, Counted, unit_weights
+from accord.marginals._planning import make_plan
+from accord.marginals._run import Run
+from accord.marginals.domain import Domain
+from accord.marginals.model import MarginalModel
+from accord.marginals.plan import MarginalPlan
+from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.randomness import PrivateRandomness, require_private
+
+__all__ = ["MarginalLearner"]
+
+Progress = Callable[[int, int, str], None]
+_MAX_CELLS = 1 << 22
+_TREE_CELLS = 1 << 18
+_TRIPLES = Fraction(1, 4)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class MarginalLearner:
+    """Measure tables of one to three columns with noise, and fit the law of greatest entropy to them.
+
+    The plan is made from public facts before a record is read: the domain, n, epsilon and delta. Few cells for n
+    epsilon: the table of all columns in one go. Otherwise each column is measured, rare codes are put together, and
+    then, if all cells are few enough to be fitted at once, all pairs are measured and in rounds the triples that the
+    model explains worst; with more columns, in rounds the pair or triple that it explains worst for its noise.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit (a record, or all records of a unit), the exact total of
+      all steps, each free to depend on what earlier ones released. Kinds, numbers and noise of the steps are planned.
+    - Counts are whole numbers, noise is exact. A unit weighs the same whatever number of records it has.
+    - A cell that holds no code becomes its column's ``other``; no record is an error.
+    - Not promised: an accuracy. `plan` states the noise of what is measured; what is not measured may be off by more.
+
+    Parameters
+    ----------
+    domain
+        The columns and their codes, public.
+    epsilon
+        Above 0, at most 1000.
+    delta
+        Above 0, below 1; well below 1 / number of units.
+    max_cells
+        Up to so many cells all columns are fitted at once; public, at least 16. It decides about time and memory.
+    tree_cells
+        With more, the cliques of the model's junction tree have together at most so many, where a single table has.
+    triples
+        Share of what is left after single columns that goes to triples, from 0 to below 1.
+    rounds
+        How many tables are chosen where not all pairs are measured; twice the number of columns by default. Given, it
+        also says that pairs are not measured all.
+
+    Raises
+    ------
+    InvalidParameter
+        Outside these ranges.
+
+    Source
+    ------
+    McKenna, Mullins, Sheldon and Miklau (2022); docs/proofs/marginals.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accord.marginals import Column
+    >>> domain = Domain([Column("a", 3), Column("b", 3)])
+    >>> learner = MarginalLearner(domain, epsilon=1, delta="1e-6")
+    >>> print(learner.plan(1000).lines()[1])
+    1 x table of all columns: discrete Laplace, scale 2
+    >>> codes = np.arange(3000)[:, None] // [1, 3] % 3
+    >>> release = learner.release(codes)
+    >>> bool(abs(release.value.marginal(["a"]) - 1 / 3).max() < 0.05)
+    True
+    >>> release.guarantee.epsilon
+    Fraction(1, 1)
+
+    """
+
+    domain: Domain
+    epsilon: Fraction
+    delta: Fraction
+    max_cells: int
+    tree_cells: int
+    triples: Fraction
+    rounds: int | None
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        epsilon: Number,
+        delta: Number,
+        max_cells: int = _MAX_CELLS,
+        tree_cells: int = _TREE_CELLS,
+        triples: Number = _TRIPLES,
+        rounds: int | None = None,
+    ) -> None:
+        if not isinstance(domain, Domain):
+            raise InvalidParameter("domain must be a Domain.")
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
+        object.__setattr__(self, "delta", _check.delta(delta))
+        object.__setattr__(self, "max_cells", _check.integer("max_cells", max_cells, least=16, most=1 << 26))
+        object.__setattr__(self, "tree_cells", _check.integer("tree_cells", tree_cells, least=16, most=1 << 26))
+        share = _check.exact("triples", triples)
+        if not 0 <= share < 1:
+            raise InvalidParameter("triples must be at least 0 and below 1.")
+        object.__setattr__(self, "triples", share)
+        object.__setattr__(
+            self, "rounds", None if rounds is None else _check.integer("rounds", rounds, least=1, most=1000)
+        )
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """What a release promises when each record is a unit of its own."""
+        return ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE)
+
+    def plan(self, units: int, *, several_records: bool = False) -> MarginalPlan:
+        """Return all steps of a release, their noise and the errors to expect; reads no record.
+
+        Parameters
+        ----------
+        units
+            n, the number of units of privacy, public.
+        several_records
+            Whether a unit may have several records, that is whether ``units`` will be given.
+
+        """
+        return self._plan(_check.integer("units", units, least=1), 1 if not several_records else WHOLE, "record")
+
+    def _plan(self, units: int, whole: int, word: str) -> MarginalPlan:
+        return make_plan(
+            self.domain,
+            units=units,
+            whole=whole,
+            promised=ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word),
+            max_cells=self.max_cells,
+            triples=float(self.triples),
+            rounds=self.rounds,
+        )
+
+    def release(
+        self,
+        codes: ArrayLike,
+        *,
+        units: ArrayLike | None = None,
+        unit: str | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+        ledger: Ledger | None = None,
+    ) -> Release[MarginalModel]:
+        """Measure, fit and return a model.
+
+        Parameters
+        ----------
+        codes
+            Shape (n, d). A cell that is not a code of its column becomes the column's ``other``.
+        units
+            The unit of each record, shape (n,): all records of a unit share one weight. By default each record is one.
+        unit
+            The guarantee's word for what ``units`` names; "unit" by default, "record" without ``units``.
+        randomness
+            Source of all noise; leave it out.
+        progress
+            Told how far the steps are: (done, all, what).
+        ledger
+            Charged after all checks and before the first count.
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are none; nothing has been spent.
+        BudgetExceeded
+            If the ledger's cap does not allow it; nothing has been spent.
+
+        """
+        source = require_private(randomness)
+        records = self.domain.read(codes)
+        if len(records) == 0:
+            raise NotEnoughRecords("there are no records.", needed=1, present=0)
+        if units is None and unit not in {None, "record"}:
+            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
+        if units is None:
+            counted = Counted(records, self.domain.shape, None, len(records))
+            plan = self._plan(len(records), 1, "record")
+        else:
+            weights, present = unit_weights(units, records=len(records))
+            counted = Counted(records, self.domain.shape, weights, present * WHOLE)
+            plan = self._plan(present, WHOLE, unit or "unit")
+        with spending(ledger, plan.promised, what=f"marginals: {self.domain.dimension} columns, {plan.mode}"):
+            run = Run(
+                self.domain,
+                plan=plan,
+                max_cells=self.max_cells,
+                tree_cells=self.tree_cells,
+                randomness=source,
+                progress=progress,
+            )
+            model = run.model(counted)
+        return Release(model, plan.promised)

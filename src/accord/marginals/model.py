@@ -1,0 +1,225 @@
+"""The fitted law: of greatest entropy on groups of codes, with a law of its own inside each group."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord.distributions import Measure
+from accord.errors import InvalidParameter
+from accord.marginals._coarse import Grouping
+from accord.marginals._dense import DenseEngine
+from accord.marginals._levels import even_levels, independent_levels
+from accord.marginals._tree import TreeEngine
+from accord.marginals.domain import ColumnKind, Domain
+from accord.randomness import Generator
+
+__all__ = ["MarginalModel"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_SWEEPS = 10
+_MOST_BALANCED = 1 << 21
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MarginalModel:
+    """A law on records of codes, made of released numbers only.
+
+    Formal guarantees
+    -----------------
+    - Law: `sample` draws independent records of exactly the law (up to floats) that `marginal` and `log_density` state.
+    - `rounded` returns records whose pair tables are the law's up to about one record a cell. Each record still looks
+      like the law; the records are not independent. That is what to release where a table of the same size is wanted:
+      independent records add an error of their own, the larger one for large n (as if the data were drawn again).
+    - Not promised: that unmeasured tables fit, or that rare cells are right: see the plan's errors.
+
+    Parameters
+    ----------
+    domain
+        The columns.
+    measured
+        Tables that were measured, as positions of columns.
+    total
+        n, the number of units of privacy.
+
+    """
+
+    domain: Domain
+    measured: tuple[tuple[int, ...], ...]
+    total: int
+    _engine: DenseEngine | TreeEngine
+    _potentials: tuple[Floats, ...]
+    _groupings: tuple[Grouping, ...]
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of a record."""
+        return self.domain.dimension
+
+    @property
+    def measure(self) -> Measure:
+        """Counting measure on codes."""
+        return Measure.COUNTING
+
+    @property
+    def cells(self) -> int:
+        """Number of cells that the fit keeps track of."""
+        return self._engine.cells
+
+    def marginal(self, columns: Iterable[str | int]) -> Floats:
+        """Return the probabilities of a table.
+
+        Parameters
+        ----------
+        columns
+            Names or positions; their table should have at most some millions of cells.
+
+        Returns
+        -------
+        array
+            One axis a column, in the order given.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no such column.
+
+        """
+        places = self.domain.places(columns)
+        shape = [self._groupings[place].groups for place in places]
+        table = self._engine.table(self._potentials, places).reshape(shape)
+        for axis, place in enumerate(places):
+            grouping = self._groupings[place]
+            spread = np.take(table, grouping.group_of, axis=axis)
+            table = spread * grouping.within.reshape([-1 if other == axis else 1 for other in range(len(places))])
+        return table
+
+    def sample(self, size: int, generator: Generator) -> Ints:
+        """Return independent records of codes, shape (size, d)."""
+        count = _check.integer("size", size, least=0)
+        groups = self._engine.sample(self._potentials, count, independent_levels, generator)
+        return np.stack(
+            [_draw_within(grouping, groups[:, column], generator) for column, grouping in enumerate(self._groupings)],
+            axis=1,
+        )
+
+    def rounded(self, size: int, generator: Generator, *, sweeps: int = _SWEEPS) -> Ints:
+        """Return records whose one- and two-column tables are the law's, rounded, shape (size, d).
+
+        Parameters
+        ----------
+        size
+            At least 0.
+        generator
+            Where the choices come from.
+        sweeps
+            How often, at most, each cell of each record may change.
+
+        """
+        count = _check.integer("size", size, least=0)
+        sweeps = _check.integer("sweeps", sweeps, least=0)
+        groups = self._engine.sample(self._potentials, count, even_levels, generator)
+        groups = groups[generator.permutation(count)]
+        if sweeps and count:
+            groups = self._balanced(groups, sweeps, generator)
+        return self._placed(groups, generator)
+
+    def _balanced(self, groups: Ints, sweeps: int, generator: Generator) -> Ints:
+        from accord.marginals._rounding import balance  # noqa: PLC0415 - compiled at its first use: slow to import
+
+        shape = self._engine.shape
+        tables = [
+            table
+            for table in [*((column,) for column in range(len(shape))), *combinations(range(len(shape)), 2)]
+            if int(np.prod([shape[column] for column in table])) <= _MOST_BALANCED
+        ]
+        return balance(
+            groups,
+            shape=shape,
+            tables=tables,
+            expected=[len(groups) * one for one in self._engine.several(self._potentials, tables)],
+            factors=self._engine.tables,
+            potentials=self._potentials,
+            sweeps=sweeps,
+            word=int(generator.integers(0, 1 << 63)),
+        )
+
+    def _placed(self, groups: Ints, generator: Generator) -> Ints:
+        """Return codes for groups; columns of numbers in turn, so that they go along with those already placed."""
+        codes = np.empty(groups.shape, dtype=np.int64)
+        noise = generator.random(groups.shape)
+        for column, grouping in enumerate(self._groupings):
+            codes[:, column] = _rounded_within(grouping, groups[:, column], noise[:, column])
+        return codes
+
+    def log_density(self, x: ArrayLike) -> Floats:
+        """Return the log probability of each record, shape (n,); -inf for what is no record of codes."""
+        records = np.asarray(x)
+        if records.ndim == 1 and self.dimension == 1:
+            records = records[:, None]
+        if records.ndim != 2 or records.shape[1] != self.dimension:
+            raise InvalidParameter(f"x must have shape (n, {self.dimension}).")
+        with np.errstate(invalid="ignore"):
+            numbers = records.astype(np.float64)
+            valid = ((numbers >= 0) & (numbers < np.array(self.domain.shape)) & (numbers == np.floor(numbers))).all(1)
+        codes = np.where(valid[:, None], numbers, 0).astype(np.int64)
+        groups = np.stack(
+            [grouping.group_of[codes[:, column]] for column, grouping in enumerate(self._groupings)], axis=1
+        )
+        logs = np.full(len(codes), -self._engine.solve(self._potentials)[0])
+        for table, potential in zip(self._engine.tables, self._potentials, strict=True):
+            place = np.zeros(len(codes), dtype=np.int64)
+            for column in table:
+                place = place * self._engine.shape[column] + groups[:, column]
+            logs += potential[place]
+        with np.errstate(divide="ignore"):
+            for column, grouping in enumerate(self._groupings):
+                logs += np.log(grouping.within[codes[:, column]])
+        return np.where(valid, logs, -np.inf)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Positions of the columns of numbers."""
+        return tuple(place for place, column in enumerate(self.domain.columns) if column.kind is ColumnKind.NUMBER)
+
+
+def _draw_within(grouping: Grouping, groups: Ints, generator: Generator) -> Ints:
+    """Return an independent code of each group."""
+    if grouping.groups == len(grouping.group_of):
+        return np.argsort(grouping.group_of)[groups]
+    order, starts, steps = _within_steps(grouping)
+    ends = np.append(starts[1:], len(order))
+    place = np.searchsorted(steps, groups + generator.random(len(groups)), side="right")
+    return order[np.clip(place, starts[groups], ends[groups] - 1)]
+
+
+def _within_steps(grouping: Grouping) -> tuple[Ints, Ints, Floats]:
+    """Return codes sorted by group, where each group begins, and running sums to which the group's number is added."""
+    order = np.argsort(grouping.group_of, kind="stable").astype(np.int64)
+    starts = np.searchsorted(grouping.group_of[order], np.arange(grouping.groups)).astype(np.int64)
+    sums = np.cumsum(grouping.within[order])
+    before = np.concatenate([[0.0], sums])[starts]
+    owner = grouping.group_of[order]
+    return order, starts, owner + np.minimum(sums - before[owner], 1.0)
+
+
+def _rounded_within(grouping: Grouping, groups: Ints, scores: Floats) -> Ints:
+    """Return codes of groups in whole numbers as near to their shares as may be; lower scores get lower codes."""
+    if grouping.groups == len(grouping.group_of):
+        return np.argsort(grouping.group_of)[groups]
+    order, starts, steps = _within_steps(grouping)
+    ends = np.append(starts[1:], len(order))
+    rows = np.lexsort((scores, groups))
+    counts = np.bincount(groups, minlength=grouping.groups)
+    rank = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
+    level = (rank + 0.5) / counts[groups[rows]]
+    place = np.searchsorted(steps, groups[rows] + level, side="right")
+    codes = np.empty(len(groups), dtype=np.int64)
+    codes[rows] = order[np.clip(place, starts[groups[rows]], ends[groups[rows]] - 1)]
+    return codes

@@ -1,0 +1,108 @@
+"""What a release from marginals will do, and how well, before a record is read."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from accord.marginals._budget import Noise, Step
+from accord.privacy import ApproxDP
+
+__all__ = ["LARGEST_SCORE", "SCORE", "ExpectedError", "MarginalPlan", "Mode", "expected_error", "sizes_of"]
+
+Mode = str
+_MEAN_SIZE = math.sqrt(2 / math.pi)
+SCORE = 4
+"""Standard scores are in quarters."""
+LARGEST_SCORE = 2 * SCORE
+"""They are cut off at two."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """How far the noise alone moves a table, before all tables are fitted together, which makes it less.
+
+    Parameters
+    ----------
+    way
+        Number of columns.
+    tables
+        How many such tables are measured.
+    error
+        Mean total variation distance by noise, at most 1.
+
+    """
+
+    way: int
+    tables: int
+    error: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginalPlan:
+    """All steps of a release, their noise, and the error to expect.
+
+    Parameters
+    ----------
+    mode
+        "full": the table of all columns at once. "pairs": all pairs, then chosen triples. "rounds": chosen tables.
+    units
+        n, the number of units of privacy.
+    whole
+        What a unit weighs: 1 for one record.
+    steps
+        In order; later ones may depend on what earlier ones released.
+    promised
+        The guarantee.
+    spent
+        The epsilon that the steps add up to, at most the promised one.
+    most_groups
+        Into how many groups an ordered column's codes are put at most.
+    errors
+        Expected errors of the tables that are measured for certain; of chosen ones if one was chosen of average size.
+
+    """
+
+    mode: Mode
+    units: int
+    whole: int
+    steps: tuple[Step, ...]
+    promised: ApproxDP
+    spent: Fraction
+    most_groups: int
+    errors: tuple[ExpectedError, ...]
+
+    def step(self, what: str) -> Step | None:
+        """Return the step with this name, or None."""
+        return next((step for step in self.steps if step.what == what), None)
+
+    def lines(self) -> list[str]:
+        """Return the plan in words and numbers."""
+        found = [
+            (
+                f"mode {self.mode}: {self.units} units; epsilon {float(self.promised.epsilon):g}, of which "
+                f"{float(self.spent):.6g} is spent, and delta {float(self.promised.delta):g}"
+            )
+        ]
+        for step in self.steps:
+            number = float(step.number) if step.noise is Noise.CHOICE else float(step.number) / self.whole
+            label = {Noise.CHOICE: "epsilon", Noise.LAPLACE: "scale"}.get(step.noise, "standard deviation")
+            found.append(f"{step.times} x {step.what}: {step.noise.value}, {label} {number:.4g}")
+        found.extend(
+            f"{error.tables} tables of {error.way} columns: mean total variation by noise at most {error.error:.4f}"
+            for error in self.errors
+        )
+        return found
+
+
+def sizes_of(shape: Sequence[int], tables: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the number of cells of tables."""
+    return [math.prod(shape[column] for column in table) for table in tables]
+
+
+def expected_error(cells: float, deviation: float, *, units: int) -> float:
+    """Return the mean total variation by Gaussian noise of this deviation."""
+    return min(1.0, cells * deviation * _MEAN_SIZE / (2 * units))
