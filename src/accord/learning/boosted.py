@@ -12,7 +12,7 @@ from accord._exact import Number
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
 from accord.learning._grand import columns_of
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
@@ -69,7 +69,7 @@ class BoostedPrivateLearner:
     margin
         Share of ``alpha / 3`` that is set aside for the error of distances that have no formula, 0 to 1/2: parts are
         that much more accurate. By default 0 for the learners whose laws have formulas (labels, normal laws,
-        histograms), 1/10 for others.
+        histograms, lists of laws on a line), 1/10 for others.
     coupling, isolation
         As in `PrivateSampler`.
 
@@ -247,6 +247,6 @@ class BoostedPrivateLearner:
 
 def _default_margin(learner: Learner) -> Fraction:
     """Return 0 where all laws that the learner gives have formulas for their total variation."""
-    if isinstance(learner, (EmpiricalLearner, HistogramLearner)):
-        return Fraction(0)
-    return Fraction(0) if isinstance(learner, GaussianLearner) and columns_of(learner) else _MARGIN
+    known = isinstance(learner, (EmpiricalLearner, HistogramLearner, GaussianLearner))
+    listed = isinstance(learner, MinimumDistanceLearner) and columns_of(learner) == 1
+    return Fraction(0) if known or listed else _MARGIN
