@@ -171,3 +171,37 @@ def test_a_file_that_is_no_target(tmp_path: Path, code: str, word: str) -> None:
     found = run("audit", written(tmp_path, code, "odd.py"))
     assert found.exit_code == 2
     assert word in found.stderr
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+
+
+def release(**guarantee: Any) -> str:
+    promise = {
+        "epsilon": "1",
+        "epsilon_float": 1.0,
+        "delta": "1e-6",
+        "delta_float": 1e-6,
+        "neighbouring": "replace one",
+        "unit": "record",
+        "unit_column": None,
+        "units": 100,
+        "composition": "basic: epsilons and deltas add",
+        "noise_seeded": False,
+        **guarantee,
+    }
+    stage = {"what": "all", "mechanism": "stable mode", "epsilon": "1", "delta": "1e-6", "detail": ""}
+    lists: dict[str, list[str]] = {key: [] for key in ("claims", "columns", "pairs", "warnings")}
+    more = {"accord": "0.1.0", "learner": "", "seeded": False, "rows": 1, "budget": {}, "stages": [stage]}
+    return json.dumps({"format": "accord release", "format_version": 1, "guarantee": promise, **lists, **more})
+
+
+def test_a_release_is_checked(tmp_path: Path) -> None:
+    good = run("check", written(tmp_path, release(), "release.json"))
+    assert good.exit_code == 0, good.stderr
+    assert "well formed" in good.stdout
+    less = run("check", written(tmp_path, release(epsilon="0.5", epsilon_float=0.5), "less.json"), "--json")
+    assert less.exit_code == 4
+    assert json.loads(less.stdout)["faults"] == ["the stages spend more epsilon than is promised"]
+    newer = release().replace('"format_version": 1', '"format_version": 2')
+    assert run("check", written(tmp_path, newer, "newer.json")).exit_code == 2

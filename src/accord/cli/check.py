@@ -17,6 +17,7 @@ from accord.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
 from accord.ledger.figures import as_float, exact_text
 from accord.planning import Certificate
+from accord.reports import RELEASE_FORMAT, check_release
 
 __all__ = ["check"]
 
@@ -29,7 +30,8 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (TOML or JSON with its law on each input), or plans as accord plan --json prints them.",
+            help="A mechanism (TOML or JSON with its law on each input), plans as accord plan --json prints them, or a "
+            "release.json.",
             show_default=False,
         ),
     ],
@@ -38,20 +40,22 @@ def check(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Check a claim for certain: a finite mechanism in rationals, or the certificates of plans.
+    """Check a claim for certain: a finite mechanism in rationals, the certificates of plans, the sums of a release.
 
     Exit codes: 0 it holds; 2 the file is not of these kinds; 4 the claim is refuted.
     """
     with guarded():
         content = _read(file)
-        if "plans" in content or "inequalities" in content:
+        if content.get("format") == RELEASE_FORMAT:
+            found = _release(content)
+        elif "plans" in content or "inequalities" in content:
             found = _plans(content, recompute=recompute)
         elif content.keys() >= _MECHANISM:
             found = _mechanism(content)
         else:
             raise InvalidParameter(
-                "the file is neither a mechanism (it needs epsilon, delta, neighbours and rows; see docs/check.md) nor "
-                "a plan."
+                "the file is neither a mechanism (it needs epsilon, delta, neighbours and rows), nor a plan, nor a "
+                "release: see docs/check-and-audit.md."
             )
         if json:
             sys.stdout.write(as_json({"accord": __version__, **found}))
@@ -100,6 +104,17 @@ def _plans(content: Mapping[str, Any], *, recompute: bool) -> dict[str, Any]:
         for entry in verdicts
     ]
     return {"kind": "plans", "holds": all(v["holds"] for v in verdicts), "plans": verdicts, "lines": lines}
+
+
+def _release(content: Mapping[str, Any]) -> dict[str, Any]:
+    faults = check_release(content)
+    promise = content["guarantee"] if not faults else {}
+    good = (
+        f"release: well formed, and its stages add up to ({promise.get('epsilon')}, {promise.get('delta')}); that it "
+        f"was made as it says is the word of whoever ran it"
+    )
+    lines = [f"release: {fault}" for fault in faults] or [good]
+    return {"kind": "release", "holds": not faults, "faults": list(faults), "lines": lines}
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------------

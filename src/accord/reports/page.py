@@ -1,0 +1,43 @@
+"""A report as one HTML page that needs nothing else: no script, no font, no address of another host."""
+
+import importlib.resources
+from functools import cache
+
+import jinja2
+
+from accord.reports.report import Report
+
+__all__ = ["environment", "report_page"]
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the templates; every value is escaped, and a misspelt name is an error."""
+    folder = importlib.resources.files("accord.reports") / "templates"
+    sources = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
+    made = jinja2.Environment(
+        loader=jinja2.DictLoader(sources),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["percent"] = _percent
+    made.filters["short"] = lambda value: f"{value:.3g}"
+    return made
+
+
+def report_page(report: Report) -> str:
+    """Return the page for the world.
+
+    Formal guarantees
+    -----------------
+    - A function of ``report`` alone.
+    - Self-contained: the page's own policy forbids scripts and everything from elsewhere.
+
+    """
+    return environment().get_template("report.html").render(report=report)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "< 0.1 %"
