@@ -66,6 +66,11 @@ class ColumnFrame:
                 table[rows] = (as_float_table(records[rows][:, chosen]) - centre) / scale
         return table
 
+    def to_own_units(self, standard: _Floats) -> _Floats:
+        """Return standard columns (n, m) in their own units."""
+        chosen = self.columns
+        return self.located.centre[chosen] + self.located.scale[chosen] * standard
+
     def normals(self, standard: NormalParameters) -> NormalParameters:
         """Return a mixture of normal laws of the standard columns in the columns' own units."""
         chosen = self.columns

@@ -45,10 +45,13 @@ class BlackBox:
     ----------
     learner
         Any `Learner`.
+    restarts
+        How many seeds it is fitted with, where its result depends on one.
 
     """
 
     learner: Learner
+    restarts: int = 1
 
     @property
     def words(self) -> str:

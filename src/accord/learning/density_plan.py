@@ -6,12 +6,11 @@ from typing import final
 
 from accord import _check
 from accord._exact import Number
-from accord.learning.density_family import BlackBox, DensityFamily
 from accord.learning.locate import LocationPlan, location_plan
 
 __all__ = ["Budget", "DensityPlan", "density_plan"]
 
-_SKETCH_SHARE = Fraction(2, 5)
+_MOST_EPSILON = Fraction(20)  # of a stage of noise; beyond it the noise is far below everything else
 
 Budget = tuple[Fraction, Fraction]
 
@@ -19,7 +18,7 @@ Budget = tuple[Fraction, Fraction]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DensityPlan:
-    """The stages and their budgets, which add up to (epsilon, delta) exactly.
+    """The stages and their budgets, which add up to (epsilon, delta); to less where epsilon is beyond all use.
 
     Parameters
     ----------
@@ -27,27 +26,22 @@ class DensityPlan:
         Of everything.
     location
         The first stage.
-    sketch
-        The budget of a mixture of normals that opens the way for a black box; None for mixtures of normals.
-    refining
-        The budget of the last stage.
+    rest
+        The budget of what comes after it.
 
     """
 
     epsilon: Fraction
     delta: Fraction
     location: LocationPlan
-    sketch: Budget | None
-    refining: Budget
+    rest: Budget
 
 
-def density_plan(family: DensityFamily, *, units: int, columns: int, epsilon: Number, delta: Number) -> DensityPlan:
+def density_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -> DensityPlan:
     """Return the plan for so many units and columns.
 
     Parameters
     ----------
-    family
-        Of the estimator.
     units, columns
         Public under "replace one".
     epsilon, delta
@@ -64,18 +58,12 @@ def density_plan(family: DensityFamily, *, units: int, columns: int, epsilon: Nu
 
     Examples
     --------
-    >>> from accord.learning.density_family import NormalMixtures
-    >>> plan = density_plan(NormalMixtures(components=3), units=100_000, columns=1, epsilon=1, delta="1e-6")
-    >>> plan.location.epsilon + plan.refining[0], plan.sketch
-    (Fraction(1, 1), None)
+    >>> plan = density_plan(units=100_000, columns=1, epsilon=1, delta="1e-6")
+    >>> plan.location.epsilon + plan.rest[0], plan.location.delta + plan.rest[1]
+    (Fraction(1, 1), Fraction(1, 1000000))
 
     """
     total, slack = _check.epsilon(epsilon), _check.delta(delta)
     location = location_plan(units=units, columns=columns, epsilon=total, delta=slack)
-    left, left_slack = total - location.epsilon, slack - location.delta
-    sketch: Budget | None = None
-    refining = (left, left_slack)
-    if isinstance(family, BlackBox):
-        sketch = (left * _SKETCH_SHARE, left_slack / 2)
-        refining = (left - sketch[0], left_slack - sketch[1])
-    return DensityPlan(epsilon=total, delta=slack, location=location, sketch=sketch, refining=refining)
+    rest = (min(_MOST_EPSILON, total - location.epsilon), slack - location.delta)
+    return DensityPlan(epsilon=total, delta=slack, location=location, rest=rest)

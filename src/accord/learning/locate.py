@@ -32,6 +32,7 @@ GROUP = 8
 _AGREEING = (0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.16)
 """Share of blocks that can be counted on in the best draw, by number of columns (``benchmarks/private_density.py``)."""
 _LEAST_BLOCK = (10, 12, 14, 16, 20, 20, 24, 24)
+_FEW_VOTES, _LEAST_FEW_BLOCK = 4, 5
 _DRAWS = (100, 200, 300, 300, 300, 400, 500, 600)
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 25), Fraction(3, 10)
 _FAILURE = Fraction(1, 100)
@@ -146,13 +147,17 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
     parts = math.ceil(number / GROUP)
     size = math.ceil(number / parts)
     groups = tuple(tuple(range(start, min(start + size, number))) for start in range(0, number, size))
-    least, agreeing, draws = _LEAST_BLOCK[size - 1], _AGREEING[size - 1], _DRAWS[size - 1]
+    draws = _DRAWS[size - 1]
 
     def blocks_for(share: Fraction) -> int:
         epsilon_of_group = total * share / len(groups)
         mode = BestOfDraws(epsilon=epsilon_of_group, delta=_allowed(slack / len(groups), epsilon_of_group), draws=draws)
-        return math.ceil(mode.votes_needed(failure=_FAILURE) / agreeing)
+        votes = mode.votes_needed(failure=_FAILURE)
+        return votes if votes <= _FEW_VOTES else math.ceil(votes / _AGREEING[size - 1])
 
+    # So few blocks as a large epsilon needs all agree in some draw, even small ones.
+    few = blocks_for(_MOST_SHARE) <= _FEW_VOTES
+    least = _LEAST_FEW_BLOCK if few else _LEAST_BLOCK[size - 1]
     needed = least * blocks_for(_MOST_SHARE)
     if present < needed:
         message = (

@@ -1,0 +1,273 @@
+"""PrivateDensity: the scikit-learn estimator."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from accord import __version__, _check
+from accord._exact import Number
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter, NothingReleased
+from accord.learning.density import PrivateModel, release_density
+from accord.learning.density_input import column_names, read_columns, refuse_declared_text
+from accord.learning.density_plan import density_plan
+from accord.learning.estimator_family import family_of_estimator, fitted_estimator
+from accord.learning.intake import take_in
+from accord.learning.progress_bar import progress_bar
+from accord.learning.sample_frames import FRAMES, as_frame
+from accord.ledger import Ledger, spending
+from accord.ledger.figures import short_text
+from accord.privacy import ApproxDP
+from accord.randomness import SharedRandomness
+
+__all__ = ["PrivateDensity"]
+
+_NOT_FOR_RELEASE = "NOT FOR RELEASE: this part depends on the data beyond what the guarantee covers."
+
+
+class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Fit any density estimator privately, without bounds on the data (theory 7: couple, then refine).
+
+    Columns are located by votes of blocks; an opening model is released; rounds of private looks at the data make it
+    better. Every stage is private by itself and later ones see what earlier ones released, never their data.
+
+    Formal guarantees
+    -----------------
+    - Privacy: one `fit` is ``(epsilon, delta)`` under replacing one unit, `guarantee_`; a second `fit` spends as much
+      again, also on the same data. Everything public of a fitted object follows from what was released:
+      `curator_report_` alone does not, and says so.
+    - A record that is missing, infinite or no number never stops a fit: within its block it is left out, in later
+      rounds it counts for nothing.
+    - ``random_state`` fixes what blocks share and what `sample` draws, never the noise of a release.
+    - Not promised: an answer (then `NothingReleased`, and the budget is spent), or accuracy with few records. What
+      happens before `fit`, in earlier steps of a pipeline say, is not private.
+
+    Parameters
+    ----------
+    estimator
+        What to fit: scikit-learn's ``GaussianMixture``, or a learner of `accord.learners`. It is never changed.
+    epsilon
+        Above 0, at most 1000.
+    delta
+        Above 0, below 1; well below 1 / number of units.
+    unit
+        The guarantee's word for what ``groups`` names, "person" say.
+    n_jobs
+        Workers, as joblib counts them. The result does not depend on it.
+    verbose
+        1 shows progress while fitting, 2 leaves it standing.
+    random_state
+        None, an int, or a generator of numpy: of the shared parts only.
+
+    Attributes
+    ----------
+    model_
+        The released law, a `Distribution` of whole records.
+    estimator_
+        An estimator of the user's class fitted to it; None where there is none for such a law.
+    guarantee_
+        What was spent.
+    report_
+        Stages, budgets, parameters and what was released: may be shown to anyone.
+    curator_report_
+        Agreement of the blocks: not for release.
+
+    Source
+    ------
+    theory 7, S5, S9, C2; proof page ``docs/proofs/private-density.md``.
+
+    Examples
+    --------
+    >>> from sklearn.mixture import GaussianMixture
+    >>> data = SharedRandomness(0).stream("example").normal(100.0, 2.0, size=(20_000, 1))
+    >>> density = PrivateDensity(GaussianMixture(1), epsilon=1, delta="1e-6").fit(data)
+    >>> density.sample(5).shape, density.guarantee_.epsilon
+    ((5, 1), Fraction(1, 1))
+
+    """
+
+    def __init__(
+        self,
+        estimator: Any,  # noqa: ANN401 - any estimator
+        *,
+        epsilon: Number,
+        delta: Number,
+        unit: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,  # noqa: ANN401 - as in scikit-learn
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401 - scikit-learn's name
+        y: object = None,  # noqa: ARG002 - as above
+        *,
+        groups: ArrayLike | None = None,
+        ledger: Ledger | None = None,
+    ) -> Self:
+        """Release a model of the records.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d): an array or a data frame of numbers. Gaps are NaN.
+        y
+            Not read.
+        groups
+            The unit of each record, shape (n,): one person's records may be any number. By default each is one.
+        ledger
+            Charged before the first look at the records' cells, with all of (epsilon, delta).
+
+        Raises
+        ------
+        NotEnoughRecords
+            If there are too few units; nothing has been spent.
+        NothingReleased
+            If a column, named, had no answer. All has been spent.
+
+        """
+        epsilon, delta = _check.epsilon(self.epsilon), _check.delta(self.delta)
+        family = family_of_estimator(self.estimator)
+        shared = self._shared()
+        refuse_declared_text(X)
+        table = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=2)
+        records = read_columns(table)
+        given = take_in(records, units=groups, unit=self.unit)
+        plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
+        guarantee = ApproxDP(epsilon, delta, unit=given.word)
+        what = f"private density: {family.words}, {records.shape[1]} columns"
+        with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
+            released = release_density(
+                records,
+                plan,
+                family,
+                numbers=given.numbers,
+                word=given.word,
+                shared=shared,
+                progress=progress,
+                n_jobs=self.n_jobs,
+            )
+        self.guarantee_ = guarantee
+        self.report_ = self._report(released, units=given.units, family=family.words)
+        self.curator_report_ = {
+            "warning": _NOT_FOR_RELEASE,
+            "agreement of blocks, by group of columns": released.located.agreement,
+        }
+        if released.law is None:
+            raise self._refusal(released)
+        self.model_: Distribution = released.law
+        self.estimator_ = fitted_estimator(self.estimator, family, released, columns=records.shape[1])
+        return self
+
+    def sample(self, n_samples: int = 1) -> Any:  # noqa: ANN401 - an array, or a frame
+        """Draw records from the released model: free of charge, as often as you like.
+
+        Parameters
+        ----------
+        n_samples
+            At least 1.
+
+        Returns
+        -------
+        array of shape (n_samples, d)
+            Or a data frame, see `set_output`. With an int as ``random_state`` the same each time.
+
+        """
+        check_is_fitted(self, "model_")
+        count = _check.integer("n_samples", n_samples, least=1)
+        records = self.model_.sample(count, self._shared().stream("sample"))
+        return as_frame(records, kind=self._frame_kind(), names=self._names())
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:  # noqa: ANN401 - scikit-learn's name
+        """Return the log density of the released model at each record, shape (n,).
+
+        In a constant column it is relative to counting: the log density is -inf off the constant.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d).
+
+        """
+        check_is_fitted(self, "model_")
+        table = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
+        return np.asarray(self.model_.log_density(read_columns(table)), dtype=np.float64)
+
+    def score(self, X: Any, y: object = None) -> float:  # noqa: ANN401, ARG002 - as in scikit-learn
+        """Return the mean log density of these records. On the private data themselves it is not private.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d).
+        y
+            Not read.
+
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `sample` returns: "default" (an array), "pandas" or "polars"; None changes nothing."""
+        if transform is not None:
+            if transform not in FRAMES:
+                raise InvalidParameter("transform must be 'default', 'pandas' or 'polars'.")
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _frame_kind(self) -> str:
+        return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
+
+    def _names(self) -> tuple[str, ...]:
+        return column_names(getattr(self, "feature_names_in_", None), columns=self.n_features_in_)
+
+    def _shared(self) -> SharedRandomness:
+        """Return the key of the shared parts: fresh unless ``random_state`` says otherwise."""
+        if self.random_state is None:
+            return SharedRandomness.fresh()
+        return SharedRandomness(check_random_state(self.random_state).bytes(32))
+
+    def _report(self, released: PrivateModel, *, units: int, family: str) -> Mapping[str, Any]:
+        return {
+            "accord": __version__,
+            "family": family,
+            "epsilon": short_text(self.guarantee_.epsilon, up=True),
+            "delta": short_text(self.guarantee_.delta, up=True),
+            "neighbouring": self.guarantee_.neighbouring.value,
+            "unit": self.guarantee_.unit,
+            "units": units,
+            "columns": self._names(),
+            "composition": "basic, adaptive",
+            "stages": released.public,
+            "shared parts seeded": self.random_state is not None,
+            "answer": released.law is not None,
+        }
+
+    def _refusal(self, released: PrivateModel) -> NothingReleased:
+        """Name the columns that had no answer."""
+        names = self._names()
+        wanting = tuple(names[column] for column in released.located.without_answer)
+        message = (
+            f"nothing was released for {', '.join(map(repr, wanting))}: the blocks did not agree on where these "
+            f"columns lie (they were located together), or found no numbers there. All of the budget is spent. "
+            f"Leave such columns out, or bring more records or a larger epsilon."
+        )
+        return NothingReleased(message, guarantee=self.guarantee_, columns=wanting)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags

@@ -1,0 +1,197 @@
+"""Release one column as a histogram fine enough to fit any estimator to: noisy counts, smoothed by their noise."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.distributions import Piecewise
+from accord.learning.blocks import count_units
+from accord.learning.refine._gaussian_budget import noise_for
+from accord.mechanisms import DiscreteGaussian
+from accord.privacy import ApproxDP
+from accord.randomness import PrivateRandomness, require_private
+
+__all__ = ["LineSketch", "sketch_points"]
+
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+
+_GRID = 1 << 16
+"""What a unit contributes in all, in whole numbers."""
+
+_CORE, _REACH, _TAIL = 6.0, 3000.0, 32
+_CLEAR = 4.0
+_DIFFER = 0.6
+_FEWEST, _MOST = 8, 13
+_CHUNK = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineSketch:
+    """A private histogram of a column of about unit scale, on cells that are even up to 6 scales and grow beyond.
+
+    A unit contributes the mean of its records' indicators. Counts get discrete Gaussian noise once; what follows is
+    post-processing: from the top down, a cell is split by its halves' counts where they differ by more than noise, else
+    evenly.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the records.
+    - Cells are public: a function of the number of units and of epsilon.
+    - Not promised: detail finer than a cell; the place of records beyond 3000 scales, which count at the ends.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Of one release.
+
+    Source
+    ------
+    theory 7 (refine), M6; proof page ``docs/proofs/private-density.md``.
+
+    Examples
+    --------
+    >>> from accord.randomness import SharedRandomness
+    >>> data = SharedRandomness(0).stream("example").normal(size=(50_000, 1))
+    >>> law = LineSketch(epsilon=1, delta="1e-6").release(data, units=50_000)
+    >>> bool(abs(law.cdf([0.0])[0] - 0.5) < 0.02)
+    True
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, *, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
+        object.__setattr__(self, "delta", _check.delta(delta))
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """Of one release, each record being a unit of its own."""
+        return ApproxDP(self.epsilon, self.delta)
+
+    @property
+    def sensitivity(self) -> int:
+        """L2 distance of what two units contribute, at most: both have no negative entry and a norm of at most 2^16."""
+        return isqrt(2 * _GRID**2) + 1
+
+    def levels(self, units: int) -> int:
+        """Return the logarithm to base 2 of the number of cells."""
+        wanted = math.log2(max(1.0, units * min(1.0, float(self.epsilon)) / 20))
+        return min(_MOST, max(_FEWEST, round(wanted)))
+
+    def edges(self, units: int) -> _Floats:
+        """Return the edges of the cells, in units of the column's scale: even up to 6, then growing up to 3000."""
+        inner = np.linspace(-_CORE, _CORE, 2 ** self.levels(units) + 1)
+        outer = _CORE * (_REACH / _CORE) ** (np.arange(1, _TAIL + 1) / _TAIL)
+        return np.concatenate([-outer[::-1], inner, outer])
+
+    def release(
+        self,
+        standard: _Floats,
+        *,
+        units: int | NDArray[np.int64],
+        randomness: PrivateRandomness | None = None,
+    ) -> Piecewise:
+        """Release the histogram.
+
+        Parameters
+        ----------
+        standard
+            Shape (n, 1), in units of the scale; NaN counts for nothing.
+        units
+            n, or the number of each record's unit.
+        randomness
+            Source of the noise; leave it out.
+
+        """
+        source = require_private(randomness)
+        number = count_units(units)
+        edges = self.edges(number)
+        counts = self.contributions(standard, edges, units=units)
+        (sigma,) = noise_for(self.sensitivity, epsilon=self.epsilon, delta=self.delta, shares=[Fraction(1)])
+        mechanism = DiscreteGaussian(sensitivity=self.sensitivity, sigma=sigma)
+        noisy = mechanism.release(counts, delta=self.delta, randomness=source).value
+        found, deviation = np.asarray(noisy, dtype=np.float64), float(sigma)
+        parts = [smoothed(part, noise=deviation) for part in np.split(found, [_TAIL, len(found) - _TAIL])]
+        masses = np.concatenate(parts)
+        return Piecewise(edges, masses if masses.sum() > 0 else np.ones(len(masses)))
+
+    def contributions(self, standard: _Floats, edges: _Floats, *, units: int | NDArray[np.int64]) -> _Ints:
+        """Return what all units contribute, cell by cell, as exact integers."""
+        cells = len(edges) - 1
+        totals = np.zeros(cells, dtype=np.int64)
+        each = None if isinstance(units, int) else _GRID // np.maximum(1, np.bincount(units))
+        for start in range(0, len(standard), _CHUNK):
+            column = standard[start : start + _CHUNK, 0]
+            usable = ~np.isnan(column)
+            cell = np.clip(np.searchsorted(edges, column[usable], side="right") - 1, 0, cells - 1)
+            if each is None or isinstance(units, int):
+                totals += np.bincount(cell, minlength=cells) * _GRID
+            else:
+                weights = each[units[start : start + _CHUNK][usable]]
+                np.add.at(totals, cell, weights)
+        return totals
+
+
+def smoothed(counts: _Floats, *, noise: float) -> _Floats:
+    """Return masses for noisy counts: none is negative, and what noise explains is evened out or left out.
+
+    Sums over halves, quarters and so on are compared with their noise: a sum that is not clearly above it is the sum of
+    its halves instead, a single cell 0; a sum is divided by its halves' where these clearly differ, else evenly.
+
+    Parameters
+    ----------
+    counts
+        Shape (2^L,), each with independent noise.
+    noise
+        Its standard deviation.
+
+    Examples
+    --------
+    >>> smoothed(np.array([40.0, 44.0, -2.0, 2.0]), noise=3.0).tolist()
+    [42.0, 42.0, 0.0, 0.0]
+
+    """
+    sums = [counts]
+    while len(sums[-1]) > 1:
+        sums.append(sums[-1].reshape(-1, 2).sum(axis=1))
+    limits = [_CLEAR * noise * math.sqrt(2**level) for level in range(len(sums))]
+    kept = [np.where(sums[0] > limits[0], sums[0], 0.0)]
+    for level in range(1, len(sums)):
+        kept.append(np.where(sums[level] > limits[level], sums[level], kept[-1].reshape(-1, 2).sum(axis=1)))
+    masses = kept[-1]
+    for level in range(len(sums) - 2, -1, -1):
+        halves, found = sums[level].reshape(-1, 2), kept[level].reshape(-1, 2)
+        differ = np.abs(halves[:, 0] - halves[:, 1]) > limits[level + 1] * _DIFFER
+        total = found.sum(axis=1)
+        share = np.where(differ & (total > 0), found[:, 0] / np.maximum(total, 1e-300), 0.5)
+        masses = np.stack([masses * share, masses * (1 - share)], axis=1).ravel()
+    return masses
+
+
+def sketch_points(law: Piecewise, *, size: int) -> _Floats:
+    """Return points spread as the law's quantiles (i + 1/2) / size, shape (size, 1): they carry no sampling error.
+
+    Examples
+    --------
+    >>> sketch_points(Piecewise([0, 1], [1]), size=2).ravel().tolist()
+    [0.25, 0.75]
+
+    """
+    edges, steps = np.array(law.edges), np.concatenate([[0.0], np.cumsum(law.masses)])
+    wanted = (np.arange(size) + 0.5) / size * steps[-1]
+    cell = np.clip(np.searchsorted(steps, wanted, side="right") - 1, 0, len(law.masses) - 1)
+    width = np.maximum(steps[cell + 1] - steps[cell], 1e-300)
+    share = np.clip((wanted - steps[cell]) / width, 0.0, 1.0)
+    points: _Floats = edges[cell] + share * (edges[cell + 1] - edges[cell])
+    return points[:, None]
