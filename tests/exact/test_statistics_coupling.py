@@ -1,6 +1,7 @@
 """Couplings by statistics, piece by piece: densities, bounds, what is left out, and the search itself."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,23 @@ def test_what_has_no_joint_coupling_is_refused() -> None:
             ProductCoupling(part)
     with pytest.raises(InvalidParameter, match="single"):
         RecordByRecord(bad[1])
+
+
+@dataclass
+class Changeable:
+    """A part that is isolated for as long as somebody says so."""
+
+    inner: RaceCoupling
+    isolated: Any = True
+
+    def couple(self, laws: Any, *, records: int, draws: int, shared: SharedRandomness) -> Any:
+        return self.inner.couple(laws, records=records, draws=draws, shared=shared)
+
+
+def test_L3_a_product_is_isolated_only_while_its_parts_are() -> None:
+    part = Changeable(RaceCoupling(["a", "b"]))
+    coupling = ProductCoupling([part, RaceCoupling(["a", "b"])])
+    assert coupling.isolated is True
+    for other in (False, 1, None):
+        part.isolated = other
+        assert coupling.isolated is False

@@ -206,3 +206,59 @@ def test_ambient_seed_gives_back_the_normal_number_that_numpy_keeps() -> None:
         with ambient_seed(2):
             legacy.standard_normal(3)
         assert legacy.standard_normal() == second
+
+
+class RaisesForAll:
+    """Somebody's reference: it reads what it is given, and fails as a whole if one law is not what it expects."""
+
+    def __init__(self, *, late: bool) -> None:
+        self.inner = ModelReference([Normal(-0.5, 1.0), Normal(0.5, 1.0)])
+        self.late = late
+
+    def points(self, draw: int, batch: int, *, records: int, shared: SharedRandomness) -> Any:
+        return self.inner.points(draw, batch, records=records, shared=shared)
+
+    def log_ratios(self, laws: Any, points: Any, *, records: int) -> Any:
+        return self.evaluator(laws, records=records)(points)
+
+    def log_bounds(self, laws: Any, *, records: int) -> Any:
+        return self.inner.log_bounds(laws, records=records)
+
+    def decode(self, point: Any, **how: Any) -> Any:
+        return self.inner.decode(point, **how)
+
+    def drawn(self, size: int, stream: Generator, *, records: int) -> Any:
+        return self.inner.drawn(size, stream, records=records)
+
+    def points_of(self, law: Any, size: int, stream: Generator, *, records: int) -> Any:
+        return self.inner.points_of(law, size, stream, records=records)
+
+    def least_records(self) -> int:
+        return 1
+
+    def usual_candidates(self, records: int) -> int:
+        return self.inner.usual_candidates(records)
+
+    def evaluator(self, laws: Any, *, records: int) -> Callable[[Any], Any]:
+        if not self.late:
+            assert all(law is ABSTAIN or type(law) is Normal for law in laws)
+
+        def evaluate(points: Any) -> Any:
+            for law in laws:
+                if law is not ABSTAIN:
+                    law.log_density(points[:1, 0])
+            return self.inner.evaluator(laws, records=records)(points)
+
+        return evaluate
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("bad", [3, Foreign(0.0, leaves(RuntimeError()))], ids=["number", "raises"])
+def test_L3_a_reference_that_raises_for_all_is_asked_for_each_law(bad: Any, *, late: bool) -> None:
+    reference: Any = RaisesForAll(late=late)
+    coupling = TwoStageCoupling(reference, candidates=3000)
+    fine = [Normal(0.1, 1.0), ABSTAIN, Normal(0.0, 1.1)]
+    alone = votes(coupling, fine)
+    mixed = votes(coupling, [fine[0], bad, fine[2]])
+    assert all(key is ABSTAIN for key in mixed[:, 1])
+    assert (alone == mixed).all()

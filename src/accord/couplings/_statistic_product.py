@@ -58,8 +58,8 @@ class ProductCoupling:
 
     @property
     def isolated(self) -> bool:
-        """True: block i's key is a function of law i, public values and the shared key alone."""
-        return True
+        """True while each part is: block i's key is a function of law i, public values and the shared key alone."""
+        return all(part.isolated is True for part in self.parts)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

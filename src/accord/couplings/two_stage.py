@@ -16,6 +16,7 @@ from accord.couplings._shortfall import shortfall
 from accord.couplings.protocol import Coupled
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import Generator, SharedRandomness, require_shared
 
@@ -157,7 +158,7 @@ class TwoStageCoupling:
         keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
         if len(laws) == 0:
             return Coupled(keys=keys, decode=candidates.decode)
-        evaluate = self.reference.evaluator(laws, records=size)
+        evaluate = _Ratios(self.reference, laws, records=size)
         number = self.candidates_for(size)
         for draw in range(rounds):
             for block, winner in enumerate(_race(evaluate, candidates, draw=draw, number=number, laws=len(laws))):
@@ -194,6 +195,47 @@ class TwoStageCoupling:
         weights = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros(len(logs))
         effective = float(weights.sum() ** 2 / np.square(weights).sum()) if weights.any() else 0.0
         return Diagnosis(candidates=number, effective=effective, shortfall=shortfall(seen, candidates=number))
+
+
+@final
+class _Ratios:
+    """The log ratios of all laws, shape (laws, points), whatever a reference does with one of them.
+
+    Where it raises for all, or gives another shape, each law is evaluated alone in its place, the others abstaining.
+    """
+
+    __slots__ = ("_evaluators", "_laws", "_records", "_reference")
+
+    def __init__(self, reference: WideReference, laws: Sequence[Distribution | Abstain], *, records: int) -> None:
+        self._reference = reference
+        self._laws = list(laws)
+        self._records = records
+        self._evaluators: dict[int, Callable[[NDArray[Any]], _Floats] | None] = {}
+
+    def __call__(self, points: NDArray[Any]) -> _Floats:
+        rows = self._rows(points)
+        if rows is not None:
+            return rows
+        found = np.full((len(self._laws), len(points)), -np.inf)
+        for place in range(len(self._laws)):
+            rows = self._rows(points, place)
+            if rows is not None:
+                found[place] = rows[place]
+        return found
+
+    def _rows(self, points: NDArray[Any], place: int = -1) -> _Floats | None:
+        """Return the rows of all laws, or those with one law alone in its place; None for a failure."""
+
+        def ask() -> _Floats | None:
+            if place not in self._evaluators:
+                self._evaluators[place] = None
+                given = [law if place in {-1, number} else ABSTAIN for number, law in enumerate(self._laws)]
+                self._evaluators[place] = self._reference.evaluator(given, records=self._records)
+            evaluate = self._evaluators[place]
+            rows = None if evaluate is None else np.asarray(evaluate(points), dtype=np.float64)
+            return rows if rows is not None and rows.shape == (len(self._laws), len(points)) else None
+
+        return alone(ask, failed=None)
 
 
 @final
