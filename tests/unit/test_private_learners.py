@@ -1,5 +1,6 @@
 """Settings, refusals and sizes of the private learners."""
 
+import copy
 import math
 from fractions import Fraction
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord._abstain import ABSTAIN
 from accord.couplings import (
     AtomRace,
     DyadicCoupling,
@@ -22,6 +24,7 @@ from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
 from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, RecordsUse
 from accord.learning._grand import joint_coupling, single_coupling, tuple_coupling
+from accord.learning._listed import ListedLaws
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._rounded_labels import CellModel, Frequencies
 from accord.planning import agnostic_sizes, boosted_sizes, plan, theorem_sizes
@@ -361,8 +364,8 @@ def test_couplings_of_tuples_and_of_single_records() -> None:
 def test_couplings_of_lists_by_the_type_of_their_laws() -> None:
     line = MinimumDistanceLearner([Normal(0, 1), Uniform(0, 1), Piecewise([0, 1, 2], [1, 1])])
     labels = MinimumDistanceLearner([Categorical(["a", "b"], [1, 3]), Categorical(["a", "b"], [3, 1])])
-    assert single_coupling(line) == HashedLattice(dimension=1)
-    assert single_coupling(labels) == AtomRace()
+    assert single_coupling(line) == ListedLaws(inner=HashedLattice(dimension=1), candidates=line.candidates)
+    assert single_coupling(labels) == ListedLaws(inner=AtomRace(), candidates=labels.candidates)
     mixed = MinimumDistanceLearner([Atoms([0.0], [0.5], rest=Normal(0, 1)), Normal(0, 1)], draws=1000)
     with pytest.raises(InvalidParameter, match="coupling="):
         AgnosticPrivateLearner(mixed, epsilon=1, delta="1e-6", parts=2, blocks=30)
@@ -371,6 +374,22 @@ def test_couplings_of_lists_by_the_type_of_their_laws() -> None:
     for learner in (GaussianLearner(), Mute()):
         with pytest.raises(InvalidParameter, match="coupling="):
             single_coupling(learner)
+
+
+def test_listed_laws_vote_as_their_coupling_does() -> None:
+    candidates = tuple(Normal(mean, 1.0) for mean in (0.0, 0.1, 5.0))
+    inner = HashedLattice(dimension=1)
+    listed = ListedLaws(inner=inner, candidates=candidates)
+    equal = copy.deepcopy(candidates[1])
+    assert equal is not candidates[1]
+    laws: list[Any] = [candidates[2], ABSTAIN, candidates[0], equal, candidates[0], Normal(0.05, 1.0), "no law"]
+    found = listed.couple(laws, records=1, draws=4, shared=KEY)
+    expected = inner.couple(laws, records=1, draws=4, shared=KEY)
+    assert found.keys[:, :5].tolist() == expected.keys[:, :5].tolist()
+    assert (found.keys[:, 5:] == ABSTAIN).all()
+    assert found.decode(2, found.keys[2, 0]).tolist() == expected.decode(2, expected.keys[2, 0]).tolist()
+    alone = listed.couple([laws[3]], records=1, draws=4, shared=KEY)
+    assert alone.keys[:, 0].tolist() == found.keys[:, 3].tolist()
 
 
 # --- rounded labels ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from accord.couplings import AtomRace, Coupling, HashedLattice, NormalLattice, R
 from accord.distributions import Atoms, Bounded, Categorical, Distribution, Measure, PointMass
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+from accord.learning._listed import ListedLaws
 
 __all__ = ["columns_of", "joint_coupling", "single_coupling", "tuple_coupling"]
 
@@ -74,9 +75,10 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
             pass
     candidates = _candidates(learner)
     if candidates and all(map(_lists_atoms, candidates)):
-        return AtomRace(record_by_record=record_by_record)
+        return ListedLaws(inner=AtomRace(record_by_record=record_by_record), candidates=candidates)
     if candidates and all(map(_is_bounded, candidates)) and candidates[0].dimension <= _MOST_DIMENSION:
-        return HashedLattice(dimension=candidates[0].dimension, record_by_record=record_by_record)
+        lattice = HashedLattice(dimension=candidates[0].dimension, record_by_record=record_by_record)
+        return ListedLaws(inner=lattice, candidates=candidates)
     message = (
         f"no coupling with the agreement that the theorem needs is known for {type(learner).__name__}: pass one that "
         f"fits its laws as coupling=."
@@ -84,10 +86,10 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
     raise InvalidParameter(message)
 
 
-def _candidates(learner: Learner) -> Sequence[Distribution]:
+def _candidates(learner: Learner) -> tuple[Distribution, ...]:
     """Return the public list of laws that a learner chooses from, if it has one and all are of one dimension."""
     listed = getattr(learner, "candidates", ())
-    laws = list(listed) if isinstance(listed, Sequence) else []
+    laws = tuple(listed) if isinstance(listed, Sequence) else ()
     if not all(isinstance(law, Distribution) for law in laws) or len({law.dimension for law in laws}) > 1:
         return ()
     return laws

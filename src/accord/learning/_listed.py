@@ -1,0 +1,74 @@
+"""Couple laws that a learner chose from a public list: each law of the list votes once, and blocks look its vote up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accord._abstain import ABSTAIN, Abstain
+from accord.couplings import Coupled, Coupling
+from accord.distributions import Distribution
+from accord.randomness import SharedRandomness
+
+__all__ = ["ListedLaws"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedLaws:
+    """Run an isolated coupling on the laws of a public list, one at a time.
+
+    Formal guarantees
+    -----------------
+    - Marginal and agreement: those of ``inner``.
+    - Isolation: a vote is that of one law of the list, coupled alone; it is a function of this law and the shared key.
+      Which votes of the list are worked out, and when, changes nothing but the time that is taken.
+    - A law that is not of the list is `ABSTAIN` for its block.
+    - Not promised: any privacy.
+
+    Parameters
+    ----------
+    inner
+        An isolated coupling.
+    candidates
+        The public list.
+
+    """
+
+    inner: Coupling
+    candidates: tuple[Distribution, ...]
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's vote is a function of law i, public values and the shared key alone."""
+        return True
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple the laws; arguments as in `Coupling.couple`."""
+        empty = self.inner.couple([], records=records, draws=draws, shared=shared)
+        place_of: dict[int, int] = {id(law): place for place, law in enumerate(self.candidates)}
+        votes: dict[int, list[object]] = {}
+        keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
+        for block, law in enumerate(laws):
+            if isinstance(law, Abstain):
+                continue
+            place = place_of.get(id(law))
+            if place is None:
+                place = self._find(law)
+            if place is None:
+                continue
+            if place not in votes:
+                alone = self.inner.couple([self.candidates[place]], records=records, draws=draws, shared=shared)
+                votes[place] = alone.keys[:, 0].tolist()
+            keys[:, block] = votes[place]
+        return Coupled(keys=keys, decode=empty.decode)
+
+    def _find(self, law: object) -> int | None:
+        """Return the place of a law that equals one of the list: it may have come from another process."""
+        try:
+            return next((place for place, known in enumerate(self.candidates) if known == law), None)
+        except Exception:  # noqa: BLE001 - a foreign law abstains
+            return None
