@@ -30,7 +30,8 @@ from sklearn.preprocessing import (
 )
 
 from accord._abstain import ABSTAIN
-from accord.distributions import Distribution, Measure, Mixture
+from accord.couplings import ModelReference, TwoStageCoupling
+from accord.distributions import Distribution, Measure, Mixture, Normal
 from accord.errors import FitFailed, InvalidParameter
 from accord.learners import Learner, MixtureLearner, SklearnLearner
 from accord.learning import Isolation
@@ -390,6 +391,20 @@ def test_densities_far_away_and_of_what_is_no_number() -> None:  # E48
                 law.log_density(np.zeros(shape))
         with pytest.raises(InvalidParameter, match="size"):
             law.sample(-1, stream())
+
+
+def test_blocks_agree_on_draws_of_wrapped_estimators() -> None:
+    """Failure below 1e-6: 40 draws agree with probability over 0.8 each in pairs; fewer than half would be 4.7 off."""
+    rows = stream("blocks").normal(size=(4000, 1))
+    learner = SklearnLearner(make_pipeline(StandardScaler(), Delegates(GaussianMixture(1))))
+    laws: list[Any] = [Isolation().fit(learner, block, seed=at) for at, block in enumerate(np.split(rows, 2))]
+    coupling = TwoStageCoupling(ModelReference([Normal(0, 1.1), Normal(0, 2)]), candidates=512)
+    coupled = coupling.couple([*laws, ABSTAIN], records=1, draws=40, shared=SharedRandomness("draws"))
+    agreed = sum(first == second for first, second, _ in coupled.keys)
+    print("seeds 'estimators', 'blocks'; 'draws'; agreed", agreed)  # noqa: T201
+    assert agreed > 20
+    values = np.concatenate([coupled.decode(draw, coupled.keys[draw, 0]) for draw in range(40)])
+    assert len(np.unique(values)) == 40
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from accord import _check
 from accord.distributions import Measure, Records
 from accord.errors import InvalidParameter
 from accord.learners._affine import AffineMap, split
-from accord.learners._estimators import one_thread, quiet, reseed
+from accord.learners._estimators import quiet, reseed
 from accord.randomness import Generator, ambient_seed
 
 __all__ = ["EstimatorLaw"]
@@ -115,7 +115,7 @@ class EstimatorLaw:
         usable = np.isfinite(rows).all(axis=1)
         if not usable.any():
             return density
-        with quiet(), one_thread(), ambient_seed(0):
+        with quiet(), ambient_seed(0):
             scores = np.asarray(self.estimator.score_samples(rows[usable]), dtype=np.float64)
         if scores.shape != (int(usable.sum()),):
             raise InvalidParameter(f"score_samples of {self.name} must give one number for each row.")
