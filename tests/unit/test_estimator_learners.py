@@ -380,6 +380,37 @@ def test_any_object_with_the_three_methods() -> None:
     assert learner == SklearnLearner(Plain())
 
 
+def test_what_fit_returns_need_not_be_the_estimator() -> None:
+    class Returns(Plain):
+        def __init__(self, value: Any) -> None:
+            super().__init__()
+            self.value = value
+
+        def fit(self, X: Any) -> Any:
+            super().fit(X)
+            return self.value
+
+    rows = two_clusters()
+    expected = SklearnLearner(Plain()).fit(rows, seed=0).log_density(rows)
+    for value in (None, 0.5, [1, 2], rows, {"loss": 1}):
+        np.testing.assert_array_equal(SklearnLearner(Returns(value)).fit(rows, seed=0).log_density(rows), expected)
+
+
+def test_kernels_that_a_fit_brings_in_are_a_failed_fit() -> None:
+    class Late(Plain):
+        def fit(self, X: Any) -> None:
+            self.inner = KernelDensity().fit(X)
+
+        def score_samples(self, X: Any) -> Any:
+            return self.inner.score_samples(X)
+
+        def sample(self, size: int) -> Any:
+            return self.inner.sample(size)
+
+    with pytest.raises(FitFailed):
+        SklearnLearner(Late()).fit(two_clusters(), seed=0)
+
+
 def test_densities_far_away_and_of_what_is_no_number() -> None:  # E48
     odd = [[1e200, 0], [np.inf, 0], [np.nan, 1], [-1e308, 1e308]]
     for estimator in (GaussianMixture(2), Boxes(), Plain(), make_pipeline(StandardScaler(), Boxes())):
@@ -424,7 +455,7 @@ REFUSED = [
     (make_pipeline(StandardScaler(), KernelDensity()), "blocks never agree"),
     (make_pipeline(PowerTransformer(), KernelDensity()), "PowerTransformer|blocks never agree"),
     (GridSearchCV(KernelDensity(), {"bandwidth": [0.1, 1.0]}), "blocks never agree"),
-    (Delegates(KernelDensity()), "blocks never agree"),
+    (Delegates(KernelDensity()), "Delegates estimates by KernelDensity.*blocks never agree"),
     (Nothing(), "Nothing has no method fit and no method score_samples and no method sample.*MixtureLearner"),
     (PCA(), "PCA has no method sample"),
     (FactorAnalysis(), "FactorAnalysis has no method sample"),

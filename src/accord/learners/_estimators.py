@@ -21,6 +21,7 @@ __all__ = [
     "check_estimator",
     "fresh_copy",
     "identity",
+    "is_made_of_records",
     "is_scikit",
     "one_thread",
     "quiet",
@@ -66,13 +67,12 @@ def check_estimator(estimator: object, *, drawn_by: object) -> None:
     kind = getattr(estimator, "__name__", None) if isinstance(estimator, type) else None
     if kind is not None:
         raise InvalidParameter(f"estimator is the class {kind}, not an instance: write {kind}(...).")
-    for part in _parts(estimator):
-        if any(base.__name__ == "KernelDensity" for base in type(part).__mro__):
-            raise InvalidParameter(
-                f"{type(part).__name__} cannot be released from blocks: its law is made of the records themselves, so "
-                "the laws of two blocks hardly overlap, blocks never agree, and a released value would lie next to "
-                "somebody's record. Use MixtureLearner, or HistogramLearner on declared bins."
-            )
+    if is_made_of_records(estimator):
+        raise InvalidParameter(
+            f"{type(estimator).__name__} estimates by KernelDensity, which cannot be released from blocks: its law is "
+            "made of the records themselves, so the laws of two blocks hardly overlap, blocks never agree, and a released "
+            "value would lie next to somebody's record. Use MixtureLearner, or HistogramLearner on declared bins."
+        )
     missing = [name for name in _NEEDED if not callable(getattr(drawn_by, name, None))]
     if missing:
         raise InvalidParameter(
@@ -81,12 +81,12 @@ def check_estimator(estimator: object, *, drawn_by: object) -> None:
         )
 
 
-def _parts(estimator: object) -> list[object]:
-    """Return the estimator and its parameters, nested ones included."""
-    try:
-        return [estimator, *estimator.get_params(deep=True).values()]  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001 - another library's convention
-        return [estimator]
+def is_made_of_records(estimator: object) -> bool:
+    """Return whether the estimator, one of its parameters or one of its attributes is a kernel density estimate."""
+    parts = [estimator, *getattr(estimator, "__dict__", {}).values()]
+    with suppress(Exception):  # another library's convention
+        parts += estimator.get_params(deep=True).values()  # type: ignore[attr-defined]
+    return any(base.__name__ in {"KernelDensity", "gaussian_kde"} for part in parts for base in type(part).__mro__)
 
 
 def fresh_copy(estimator: Any) -> Any:  # noqa: ANN401 - another library's object

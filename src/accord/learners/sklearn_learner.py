@@ -14,6 +14,7 @@ from accord.learners._estimators import (
     check_estimator,
     fresh_copy,
     identity,
+    is_made_of_records,
     is_scikit,
     one_thread,
     quiet,
@@ -143,8 +144,10 @@ class SklearnLearner:
         estimator = fresh_copy(self._estimator)
         reseed(estimator, seed)
         with ambient_seed(SharedRandomness(seed).seed("ambient")):
-            fitted = estimator.fit(rows.copy())
-        fitted = estimator if fitted is None else fitted
+            returned = estimator.fit(rows.copy())
+        fitted = returned if callable(getattr(returned, "score_samples", None)) else estimator
+        if is_made_of_records(fitted):
+            raise ArithmeticError
         steps, last = split(fitted)
         before = None
         if steps:
@@ -174,7 +177,7 @@ def _require_same(before: AffineMap, steps: tuple[Any, ...], rows: _Floats) -> N
     """Check the map against what the steps do: a later version of a scaler may do something else."""
     images = rows[:_LOOKED_AT]
     for step in steps:
-        images = step.transform(images)
+        images = np.asarray(step.transform(images))
     scale = np.abs(images).max() + 1
     if not (np.abs(before.to(rows[:_LOOKED_AT]) - images) <= 1e-6 * scale).all():
         raise ArithmeticError
