@@ -115,6 +115,24 @@ class NeighbourDecides(Mutant):
         return [Exponential(law.scale + 1e-3 * pooled) if type(law) is Exponential else law for law in laws]
 
 
+class NeighbourDecidesRarely(Mutant):
+    """In one draw of fifty, the later ones, the first law decides for all."""
+
+    def votes(self, coupled: Coupled, laws: list[Any], shared: SharedRandomness) -> Coupled:
+        keys = coupled.keys.copy()
+        if type(laws[0]) is Exponential and laws[0].scale > 1.5:
+            keys[49::50, 1:] = keys[49::50, [0]]
+        return Coupled(keys=keys, decode=coupled.decode)
+
+
+class AbstainTogetherRarely(Mutant):
+    def votes(self, coupled: Coupled, laws: list[Any], shared: SharedRandomness) -> Coupled:
+        keys = coupled.keys.copy()
+        if any(key is ABSTAIN for key in keys[0]):
+            keys[49::50] = ABSTAIN
+        return Coupled(keys=keys, decode=coupled.decode)
+
+
 class AbstainTogether(Mutant):
     def votes(self, coupled: Coupled, laws: list[Any], shared: SharedRandomness) -> Coupled:
         keys = coupled.keys.copy()
@@ -236,6 +254,8 @@ MUTANTS: list[tuple[Any, str]] = [
     (DrawsByNumber(), "number of draws"),
     (NeighbourDecides(), "changed another block"),
     (AbstainTogether(), "because of another|changed another"),
+    (NeighbourDecidesRarely(), "in a few draws"),
+    (AbstainTogetherRarely(), "in a few draws"),
     (FallsBack(), "does not abstain"),
     (Raises(), "raised"),
     (ShortKeys(), "follow the law|keys collide|as often"),

@@ -13,7 +13,16 @@ from accord.distributions import Measure
 from accord.randomness import SharedRandomness, ambient_seed
 from accord.testing._coupling_fault import CouplingFault
 
-__all__ = ["check_form", "check_isolation", "check_poison", "check_prefix", "check_replay", "poison", "run"]
+__all__ = [
+    "check_form",
+    "check_isolation",
+    "check_poison",
+    "check_prefix",
+    "check_rare_influence",
+    "check_replay",
+    "poison",
+    "run",
+]
 
 _legacy: Any = np.random  # noqa: TID251 - as above
 _DRAWS = 16
@@ -118,6 +127,27 @@ def check_isolation(coupling: Coupling, laws: Sequence[Any], *, others: Sequence
         _same(keys[:, [0]], base[:, [0]]) and _same(keys[:, [1]], keys[:, [0]]) and _same(keys[:, [2]], keys[:, [0]])
     ):
         raise CouplingFault("equal laws cast different votes")
+
+
+def check_rare_influence(
+    coupling: Coupling,
+    laws: Sequence[Any],
+    keys: NDArray[np.object_],
+    *,
+    other: Any,  # noqa: ANN401 - a law or anything
+    records: int,
+    key: str,
+) -> None:
+    """Refuse votes that depend on other blocks' laws in few of many draws, given the keys of these laws."""
+    changes: list[dict[int, Any]] = [{0: other, len(laws) - 1: ABSTAIN}]
+    if len(laws) == 2:
+        changes = [{0: other}, {1: ABSTAIN}]
+    for change in changes:
+        rest = [block for block in range(len(laws)) if block not in change]
+        changed = [change.get(block, own) for block, own in enumerate(laws)]
+        found = run(coupling, changed, records=records, draws=len(keys), key=key).keys
+        if not _same(found[:, rest], keys[:, rest]):
+            raise CouplingFault("a change of one law changed another block's vote, in a few draws")
 
 
 def check_poison(coupling: Coupling, laws: Sequence[Any], *, records: int) -> None:

@@ -18,6 +18,7 @@ from accord.testing._coupling_replay import (
     check_isolation,
     check_poison,
     check_prefix,
+    check_rare_influence,
     check_replay,
     run,
 )
@@ -33,6 +34,7 @@ from accord.testing._coupling_statements import (
 __all__ = ["CouplingCase", "CouplingFault", "check_coupling"]
 
 _FEWEST_RUNS = 1_000
+_MOST_REPLAYED = 1_000
 
 ScoresOf = Callable[[Distribution, NDArray[Any]], NDArray[np.float64]]
 
@@ -93,7 +95,9 @@ def check_coupling(case: CouplingCase, *, runs: int = 4_000) -> None:
     - For certain, on the laws given: keys that are no bytes, decoding that is no function of draw and key, different
       keys of equal tuples, other sources of randomness than the key, touched global generators; and if the coupling
       says that it is isolated, votes that depend on another block's law (another one, an abstention, one that raises,
-      one that answers NaN, things that are no laws), on the number of laws or on the place of the block.
+      one that answers NaN, things that are no laws), on the number of laws or on the place of the block. All of these
+      in 16 draws; in a thousand, what the last of the laws (or of the others) does in the first place, and an
+      abstention in the last.
     - By sampling: records or tuple sums off their law by more than about six standard errors, so a scale that is 10 %
       wrong at 4,000 runs; draws or keys that depend on each other; agreement of the first two blocks below
       ``(1 - TV) / (1 + TV)``, above ``1 - TV``, or other than ``agreement``.
@@ -142,6 +146,10 @@ def check_coupling(case: CouplingCase, *, runs: int = 4_000) -> None:
         check_isolation(case.coupling, case.laws, others=(*case.laws, *case.others), records=case.records)
     coupled = run(case.coupling, case.laws, records=case.records, draws=draws, key="law")
     _check_form(case, coupled, draws=draws)
+    if case.coupling.isolated:
+        other = (*case.laws, *case.others)[-1]
+        keys = coupled.keys[:_MOST_REPLAYED] if case.prefix else coupled.keys
+        check_rare_influence(case.coupling, case.laws, keys, other=other, records=case.records, key="law")
     near = _closeness(case)
     equal = _equal(coupled)
     _check_agreement(case, equal, draws, near)
