@@ -70,8 +70,8 @@ def check_estimator(estimator: object, *, drawn_by: object) -> None:
     if is_made_of_records(estimator):
         raise InvalidParameter(
             f"{type(estimator).__name__} estimates by KernelDensity, which cannot be released from blocks: its law is "
-            "made of the records themselves, so the laws of two blocks hardly overlap, blocks never agree, and a released "
-            "value would lie next to somebody's record. Use MixtureLearner, or HistogramLearner on declared bins."
+            "made of the records themselves, so the laws of two blocks hardly overlap, blocks never agree, and a "
+            "released value would lie next to somebody's record. Use MixtureLearner, or HistogramLearner with bins."
         )
     missing = [name for name in _NEEDED if not callable(getattr(drawn_by, name, None))]
     if missing:
