@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from accord.distributions import Distribution, Normal
 from accord.learning.blocks import Progress
 from accord.learning.column_frame import ColumnFrame
+from accord.learning.count_search import search
 from accord.learning.density_family import BlackBox, NormalMixtures
 from accord.learning.density_plan import Budget
 from accord.learning.line_sketch import LineSketch, sketch_points
@@ -107,26 +108,47 @@ def sketch_and_fit(
     - Privacy: ``budget``, under replacing one unit, whatever was located. The learner sees no record.
     - Not promised: accuracy; what is finer than the sketch is lost.
     """
-    if len(frame.columns) == 1:
-        sketch = LineSketch(epsilon=budget[0], delta=budget[1])
-        drawn = sketch.release(frame.to_standard(records), units=sources.numbers, randomness=sources.randomness)
-        points = frame.to_own_units(sketch_points(drawn, size=_POINTS))
-        guarantee: PureDP | ApproxDP = ApproxDP(sketch.epsilon, sketch.delta, unit=sources.word)
-        facts: Mapping[str, Any] = {"stage": "sketch by counts", "cells": len(drawn.masses), **budget_facts(guarantee)}
-    else:
-        refined, facts, guarantee = _normal_mixture(
-            records, frame, sources, budget=budget, components=_SKETCH_COMPONENTS, kind="full"
+    return (_from_counts if len(frame.columns) == 1 else _from_mixture)(records, family, frame, sources, budget=budget)
+
+
+def _from_counts(
+    records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
+) -> StageResult:
+    """Release counts of one column's cells, fit to points of them, and search on for what explains them best."""
+    sketch = LineSketch(epsilon=budget[0], delta=budget[1])
+    cells = sketch.release(frame.to_standard(records), units=sources.numbers, randomness=sources.randomness)
+    guarantee = ApproxDP(sketch.epsilon, sketch.delta, unit=sources.word)
+    facts = {"stage": "sketch by counts", **budget_facts(guarantee), "cells": len(cells.counts), "noise": cells.noise}
+    law = _fitted(family, frame.to_own_units(sketch_points(cells.law, size=_POINTS)), sources)
+    if law is not None:
+        centre, scale = frame.to_own_units(np.zeros(1)), frame.to_own_units(np.ones(1))
+        law = search(
+            family.learner,
+            law,
+            cells,
+            centre=float(centre[0]),
+            scale=float(scale[0] - centre[0]),
+            shared=sources.shared.child("search"),
+            n_jobs=sources.n_jobs,
         )
-        stream = sources.shared.stream("points of the sketch")
-        points = np.asarray(frame.normals(refined).law().sample(_POINTS, stream), dtype=np.float64)
-    law = fit_to_points(
-        family.learner,
-        points,
-        shared=sources.shared.child("fit to the sketch"),
-        fits=family.restarts,
-        n_jobs=sources.n_jobs,
-    )
     return StageResult(law=law, public=(facts,), guarantees=(guarantee,))
+
+
+def _from_mixture(
+    records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
+) -> StageResult:
+    """Release a mixture of normal laws of several columns, and fit to points of it."""
+    refined, facts, guarantee = _normal_mixture(
+        records, frame, sources, budget=budget, components=_SKETCH_COMPONENTS, kind="full"
+    )
+    stream = sources.shared.stream("points of the sketch")
+    points = np.asarray(frame.normals(refined).law().sample(_POINTS, stream), dtype=np.float64)
+    return StageResult(law=_fitted(family, points, sources), public=(facts,), guarantees=(guarantee,))
+
+
+def _fitted(family: BlackBox, points: _Floats, sources: Sources) -> Distribution | None:
+    key = sources.shared.child("fit to the sketch")
+    return fit_to_points(family.learner, points, shared=key, fits=family.restarts, n_jobs=sources.n_jobs)
 
 
 def _normal_mixture(

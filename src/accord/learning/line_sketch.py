@@ -18,7 +18,7 @@ from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP
 from accord.randomness import PrivateRandomness, require_private
 
-__all__ = ["LineSketch", "sketch_points"]
+__all__ = ["LineSketch", "NoisyCells", "sketch_points"]
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -35,12 +35,42 @@ _CHUNK = 1 << 20
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyCells:
+    """Released counts of cells.
+
+    Parameters
+    ----------
+    edges
+        Shape (m + 1,), in units of the column's scale; records beyond them count in the cells at the ends.
+    counts
+        Shape (m,), in units; any sign.
+    noise
+        Standard deviation of each count's noise.
+    units
+        Number of units of privacy.
+
+    """
+
+    edges: _Floats
+    counts: _Floats
+    noise: float
+    units: int
+
+    @property
+    def law(self) -> Piecewise:
+        """A histogram without negative masses, smoothed where noise hides detail: within 6 scales, and beyond."""
+        parts = [smoothed(part, noise=self.noise) for part in np.split(self.counts, [_TAIL, len(self.counts) - _TAIL])]
+        masses = np.concatenate(parts)
+        return Piecewise(self.edges, masses if masses.sum() > 0 else np.ones(len(masses)))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LineSketch:
     """A private histogram of a column of about unit scale, on cells that are even up to 6 scales and grow beyond.
 
     A unit contributes the mean of its records' indicators. Counts get discrete Gaussian noise once; what follows is
-    post-processing: from the top down, a cell is split by its halves' counts where they differ by more than noise, else
-    evenly.
+    post-processing.
 
     Formal guarantees
     -----------------
@@ -61,8 +91,8 @@ class LineSketch:
     --------
     >>> from accord.randomness import SharedRandomness
     >>> data = SharedRandomness(0).stream("example").normal(size=(50_000, 1))
-    >>> law = LineSketch(epsilon=1, delta="1e-6").release(data, units=50_000)
-    >>> bool(abs(law.cdf([0.0])[0] - 0.5) < 0.02)
+    >>> cells = LineSketch(epsilon=1, delta="1e-6").release(data, units=50_000)
+    >>> bool(abs(cells.law.cdf([0.0])[0] - 0.5) < 0.02)
     True
 
     """
@@ -101,8 +131,8 @@ class LineSketch:
         *,
         units: int | NDArray[np.int64],
         randomness: PrivateRandomness | None = None,
-    ) -> Piecewise:
-        """Release the histogram.
+    ) -> NoisyCells:
+        """Release the counts.
 
         Parameters
         ----------
@@ -121,10 +151,8 @@ class LineSketch:
         (sigma,) = noise_for(self.sensitivity, epsilon=self.epsilon, delta=self.delta, shares=[Fraction(1)])
         mechanism = DiscreteGaussian(sensitivity=self.sensitivity, sigma=sigma)
         noisy = mechanism.release(counts, delta=self.delta, randomness=source).value
-        found, deviation = np.asarray(noisy, dtype=np.float64), float(sigma)
-        parts = [smoothed(part, noise=deviation) for part in np.split(found, [_TAIL, len(found) - _TAIL])]
-        masses = np.concatenate(parts)
-        return Piecewise(edges, masses if masses.sum() > 0 else np.ones(len(masses)))
+        found = np.asarray(noisy, dtype=np.float64) / _GRID
+        return NoisyCells(edges=edges, counts=found, noise=float(sigma) / _GRID, units=number)
 
     def contributions(self, standard: _Floats, edges: _Floats, *, units: int | NDArray[np.int64]) -> _Ints:
         """Return what all units contribute, cell by cell, as exact integers."""

@@ -1,6 +1,7 @@
 """Fit any learner to what was released: points of a sketch, never records. Post-processing, free of charge."""
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from accord.learners import Learner, ScipyLearner
 from accord.learning.isolation import Isolation
 from accord.randomness import SharedRandomness
 
-__all__ = ["fit_to_points"]
+__all__ = ["fit_all", "fit_to_points"]
 
 _Floats = NDArray[np.float64]
 _COPIES = Isolation()
@@ -46,25 +47,44 @@ def fit_to_points(
     """
     usable = points[_supported(learner, points)]
     ordered = usable[shared.stream("order").permutation(len(usable))]
-    seeds = [shared.seed("fit", number) for number in range(fits)]
-    if n_jobs in {None, 1} or fits == 1:
-        scored = [_fit(learner, ordered, seed) for seed in seeds]
-    else:
-        joblib = _joblib()
-        scored = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(_fit)(learner, ordered, seed) for seed in seeds)
-    working = [(score, -number, law) for number, (law, score) in enumerate(scored) if law is not None]
-    return max(working, key=lambda entry: entry[:2])[2] if working else None
+    laws = fit_all(learner, [ordered] * fits, shared=shared, n_jobs=n_jobs)
+    scored = [(_score(law, ordered), -number, law) for number, law in enumerate(laws) if law is not None]
+    best = max(scored, key=lambda entry: entry[:2], default=(-np.inf, 0, None))
+    return best[2] if np.isfinite(best[0]) else None
 
 
-def _fit(learner: Learner, points: _Floats, seed: int) -> tuple[Distribution | None, float]:
+def fit_all(
+    learner: Learner, tables: Sequence[_Floats], *, shared: SharedRandomness, n_jobs: int | None = None
+) -> list[Distribution | None]:
+    """Return a fit to each table, each with a seed of its own; None where it fails.
+
+    Parameters
+    ----------
+    learner, shared, n_jobs
+        As in `fit_to_points`.
+    tables
+        Public, each of shape (m, d).
+
+    """
+    seeds = [shared.seed("fit", number) for number in range(len(tables))]
+    if n_jobs in {None, 1} or len(tables) == 1:
+        return [_fit(learner, table, seed) for table, seed in zip(tables, seeds, strict=True)]
+    joblib = _joblib()
+    jobs = (joblib.delayed(_fit)(learner, table, seed) for table, seed in zip(tables, seeds, strict=True))
+    found: list[Distribution | None] = joblib.Parallel(n_jobs=n_jobs)(jobs)
+    return found
+
+
+def _fit(learner: Learner, points: _Floats, seed: int) -> Distribution | None:
     law = _COPIES.fit(learner, points.copy(), seed=seed)
-    if isinstance(law, Abstain):
-        return None, -np.inf
+    return None if isinstance(law, Abstain) else law
+
+
+def _score(law: Distribution, points: _Floats) -> float:
     try:
-        score = float(np.mean(law.log_density(points)))
+        return float(np.mean(law.log_density(points)))
     except Exception:  # noqa: BLE001 - another's law
-        return None, -np.inf
-    return (law, score) if np.isfinite(score) else (None, -np.inf)
+        return -np.inf
 
 
 def _supported(learner: Learner, points: _Floats) -> NDArray[np.bool_]:

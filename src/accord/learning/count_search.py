@@ -1,0 +1,105 @@
+"""Among the laws that a learner can fit, find the one that explains released counts best: free of charge.
+
+The candidates are made as by the parametric bootstrap: records drawn from the law at hand, fitted again by the learner.
+They scatter about it in all directions in which the learner can move, and less the more records are drawn.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.distributions import Distribution
+from accord.distributions.protocol import OnALine
+from accord.learners import Learner
+from accord.learning.line_sketch import NoisyCells
+from accord.learning.sketch_fit import fit_all
+from accord.randomness import SharedRandomness
+
+__all__ = ["cell_masses", "search"]
+
+_Floats = NDArray[np.float64]
+
+_CANDIDATES = 24
+_FIRST, _MOST = 100, 20_000
+_GROWTH, _GROWTH_IF_KEPT = 1.5, 4.0
+_MOST_ROUNDS = 24
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
+
+
+def search(
+    learner: Learner,
+    opening: Distribution,
+    cells: NoisyCells,
+    *,
+    centre: float,
+    scale: float,
+    shared: SharedRandomness,
+    n_jobs: int | None = None,
+) -> Distribution:
+    """Return the best law found, which may be ``opening``: in rounds of candidates with ever more records.
+
+    A law is as good as its masses are near to the counts: squared differences over the variance of noise and counting.
+
+    Parameters
+    ----------
+    learner
+        Any `Learner` of one column.
+    opening
+        A law of it, in the column's own units.
+    cells
+        Released.
+    centre, scale
+        Of the column: cells are in these units.
+    shared
+        Where the candidates come from.
+    n_jobs
+        Workers, as joblib counts them; changes nothing but the time.
+
+    Source
+    ------
+    theory 7 (refine), M6; proof page ``docs/proofs/private-density.md``.
+
+    """
+    edges = centre + scale * cells.edges
+    law, size = opening, float(_FIRST)
+    masses = cell_masses(law, edges)
+    for number in range(_MOST_ROUNDS):
+        key = shared.child("round", number)
+        drawn = [
+            np.asarray(law.sample(int(size), key.stream("records", place)), dtype=np.float64)
+            for place in range(_CANDIDATES)
+        ]
+        found = [each for each in fit_all(learner, drawn, shared=key, n_jobs=n_jobs) if each is not None]
+        expected = cells.units * np.maximum(masses, 0.0)
+        variance = cells.noise**2 + expected
+        options = [(law, masses), *[(each, cell_masses(each, edges)) for each in found]]
+        losses = [float((((cells.counts - cells.units * option[1]) ** 2) / variance).sum()) for option in options]
+        best = int(np.argmin([loss if np.isfinite(loss) else np.inf for loss in losses]))
+        law, masses = options[best]
+        if size >= _MOST:
+            break
+        size = min(float(_MOST), size * (_GROWTH_IF_KEPT if best == 0 else _GROWTH))
+    return law
+
+
+def cell_masses(law: Distribution, edges: _Floats) -> _Floats:
+    """Return the mass of each cell, those at the ends with all that lies beyond, shape (m,); NaN where a law fails.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal
+    >>> cell_masses(Normal(0, 1), np.array([-1.0, 0.0, 5.0])).round(3).tolist()
+    [0.5, 0.5]
+
+    """
+    inner = edges[1:-1]
+    try:
+        if isinstance(law, OnALine):
+            ends = np.concatenate([[-np.inf], inner, [np.inf]])
+            return np.asarray(law.interval(ends[:-1], ends[1:]), dtype=np.float64)
+        middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        points = middle[:, None] + half[:, None] * _NODES
+        with np.errstate(all="ignore"):
+            density = np.exp(law.log_density(points.reshape(-1, 1))).reshape(points.shape)
+        return np.asarray((density @ _WEIGHTS) * half, dtype=np.float64)
+    except Exception:  # noqa: BLE001 - another's law: it only loses
+        return np.full(len(edges) - 1, np.nan)
