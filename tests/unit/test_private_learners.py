@@ -22,11 +22,12 @@ from accord.couplings import (
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, Normal, Piecewise, Uniform
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, RecordsUse
+from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, RecordsUse, partition
 from accord.learning._grand import joint_coupling, single_coupling, tuple_coupling
 from accord.learning._listed import ListedLaws
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._rounded_labels import CellModel, Frequencies
+from accord.mechanisms import StableMode
 from accord.planning import agnostic_sizes, boosted_sizes, plan, theorem_sizes
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
@@ -475,3 +476,101 @@ def test_models_that_cannot_be_compared_have_no_neighbours() -> None:
     models: list[Any] = [Foreign(), *atoms(0.5, 0.55)]
     near = Nearness(near=Fraction(9, 50), far=Fraction(1, 5), failure=1e-6)
     assert most_neighbours(models, nearness=near, shared=KEY) == 1
+
+
+# --- what the theorems ask of the selection ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+@pytest.mark.parametrize("delta", ["1e-6", "0.01"])
+def test_L7_the_selection_answers_where_the_theorem_asks_it_to(epsilon: str, delta: str) -> None:
+    """L6's mode answers but for delta0 at a lead of 4 log(1 / delta0) / epsilon; so does the exclusive one, at L9's k.
+
+    With c = 1/8 and 7/8 of the laws good, 49/64 of the votes agree; the others may all be for one other value.
+    """
+    asked: dict[str, Any] = {"alpha": "0.5", "beta": "0.5", "epsilon": epsilon, "delta": delta}
+    sampler = PrivateLearner(YES_NO, **asked).sampler
+    mode, votes = sampler.mode, sampler.blocks
+    assert isinstance(mode, StableMode)
+    assert mode.acceptance(math.floor(49 * votes / 64), votes=votes) >= 1 - sampler.delta
+    assert mode.acceptance(votes // 2 - 1, votes=votes) < Fraction(1, 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+def test_L11_the_selection_answers_at_the_lead_of_the_theorem(epsilon: str) -> None:
+    asked: dict[str, Any] = {"alpha": "0.5", "beta": "0.5", "epsilon": epsilon, "delta": "1e-6"}
+    sampler = AgnosticPrivateLearner(YES_NO, agnostic_factor=1, **asked).sampler
+    mode, votes = sampler.mode, sampler.blocks
+    assert isinstance(mode, StableMode)
+    lead = 4 * math.log(1 / sampler.delta) / float(mode.epsilon)
+    assert lead <= votes / 4
+    assert mode.acceptance(math.ceil((votes + lead) / 2), votes=votes) >= 1 - sampler.delta
+
+
+# --- a release --------------------------------------------------------------------------------------------------------
+
+
+def listed_agnostic(**more: Any) -> AgnosticPrivateLearner:
+    listed = MinimumDistanceLearner([Normal(mean, 1) for mean in (-1, 0, 1)])
+    return AgnosticPrivateLearner(listed, epsilon=1, delta="1e-3", parts=6, blocks=20, **more)
+
+
+def test_an_agnostic_release() -> None:
+    told: list[tuple[int, int]] = []
+    learner = listed_agnostic()
+    data = np.random.default_rng(8).normal(0.9, 1.0, size=6 * 20 * 50 + 5)
+    shared = SharedRandomness(4)
+    release = learner.release(
+        data, shared=shared, progress=lambda done, total, what: told.append((done, total)), units=range(len(data))
+    )
+    assert release.value == Normal(1.0, 1.0)
+    assert release.guarantee.unit == "unit"
+    assert told == [(done, 120) for done in range(1, 121)]
+    assert learner.release(data, shared=shared).guarantee.unit == "record"
+
+
+def test_a_bad_unit_word_costs_nothing() -> None:
+    with pytest.raises(InvalidParameter, match="units="):
+        listed_agnostic().release(np.zeros(500), unit="person")
+
+
+def test_parts_without_an_answer_are_stood_in_for() -> None:
+    """The third part holds labels that nobody knows; its record is then the public one."""
+    seen: list[NDArray[Any]] = []
+
+    class Witness:
+        def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+            seen.append(records.copy())
+            return Normal(0.0, 1.0)
+
+    two = EmpiricalLearner([0, 1])
+    learner = AgnosticPrivateLearner(two, epsilon=1, delta="1e-3", parts=6, blocks=20, stand_in=[77])
+    shared = SharedRandomness(4)
+    data = np.ones((6 * 20 * 5, 1), dtype=np.int64)
+    parts = partition(len(data), blocks=6, shared=shared.child("parts"))
+    data[parts[2]] = 5
+    object.__setattr__(learner, "learner", Witness())
+    assert learner.release(data, shared=shared).value == Normal(0.0, 1.0)
+    (records,) = seen
+    assert records.shape == (6, 1)
+    assert records[2, 0] == 77
+    assert (np.delete(records[:, 0], 2) == 1).sum() >= 3
+    data[:] = 5
+    assert isinstance(learner.release(data, shared=shared).value, NoAnswerType)
+    assert AgnosticPrivateLearner(two, epsilon=1, delta="1e-3", parts=6, blocks=20).stand_in == (0,)
+
+
+def test_a_boosted_release_of_labels() -> None:
+    learner = BoostedPrivateLearner(
+        Stated(lambda a, b: 2), alpha="0.5", beta="0.98", epsilon=1, delta="1e-3", coupling=RaceCoupling(["no", "yes"])
+    )
+    told: list[tuple[int, int]] = []
+    release = learner.release(
+        ["yes"] * (learner.required_records + 1),
+        shared=SharedRandomness(1),
+        progress=lambda done, total, what: told.append((done, total)),
+    )
+    assert isinstance(release.value, Categorical)
+    assert release.value.probabilities[1] > 0.7
+    total = learner.parts * learner.part.sampler.blocks
+    assert told == [(done, total) for done in range(1, total + 1)]
