@@ -1,4 +1,6 @@
-"""The learners of the theorem: blocks, coupled votes, a private selection, learning again."""
+"""The learners of the theorem: blocks, coupled votes, a private selection, learning again; private densities."""
+
+from typing import TYPE_CHECKING, Any
 
 from accord.learning._surplus import RecordsUse
 from accord.learning.aggregate import aggregate
@@ -11,12 +13,16 @@ from accord.learning.sampler import PrivateSampler
 from accord.learning.synthesis import SamplePlan, Synthesis, sample_plan, sample_rows, synthesise
 from accord.learning.two_stage import CoarseRelease, CoarseVotes, TwoStageSampler
 
+if TYPE_CHECKING:
+    from accord.learning.estimator import PrivateDensity
+
 __all__ = [
     "AgnosticPrivateLearner",
     "BoostedPrivateLearner",
     "CoarseRelease",
     "CoarseVotes",
     "Isolation",
+    "PrivateDensity",
     "PrivateLearner",
     "PrivateSampler",
     "RecordsUse",
@@ -29,3 +35,13 @@ __all__ = [
     "sample_rows",
     "synthesise",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
+    """Load what needs scikit-learn when it is first asked for."""
+    if name == "PrivateDensity":
+        from accord.learning.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
+
+        return PrivateDensity
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

@@ -25,6 +25,9 @@ _NO_NUMBERS = (
     "period",
     "interval",
     "list",
+    "large_list",
+    "dictionary",
+    "map",
     "array",
     "struct",
     "binary",
@@ -56,17 +59,23 @@ def refuse_declared_text(table: object) -> None:
         Naming the columns; nothing has been spent.
 
     """
-    types, names = getattr(table, "dtypes", None), getattr(table, "columns", None)
-    if types is None or names is None:
-        return
-    named = zip(list(names), list(types), strict=False)
-    wrong = [str(name) for name, kind in named if str(kind).lower().startswith(_NO_NUMBERS)]
+    wrong = [name for name, kind in _declared(table) if kind.lower().startswith(_NO_NUMBERS)]
     if wrong:
         message = (
             f"columns without numbers: {', '.join(map(repr, wrong))}. Leave them out, or turn them into numbers by a "
             f"rule that does not look at other records. Nothing was spent."
         )
         raise SchemaMismatch(message)
+
+
+def _declared(table: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any data frame
+    """Return name and declared type of each column: of pandas or polars frames, or of an Arrow table."""
+    schema = getattr(table, "schema", None)
+    types = getattr(table, "dtypes", getattr(schema, "types", None))
+    names = getattr(schema, "names", getattr(table, "columns", None))
+    if types is None or names is None or callable(names):
+        return []
+    return [(str(name), str(kind)) for name, kind in zip(list(names), list(types), strict=False)]
 
 
 def read_columns(table: NDArray[Any]) -> NDArray[np.float64]:
