@@ -256,9 +256,35 @@ class RaisesForAll:
 @pytest.mark.parametrize("bad", [3, Foreign(0.0, leaves(RuntimeError()))], ids=["number", "raises"])
 def test_L3_a_reference_that_raises_for_all_is_asked_for_each_law(bad: Any, *, late: bool) -> None:
     reference: Any = RaisesForAll(late=late)
-    coupling = TwoStageCoupling(reference, candidates=3000)
+    coupling: Coupling = TwoStageCoupling(reference, candidates=3000)
     fine = [Normal(0.1, 1.0), ABSTAIN, Normal(0.0, 1.1)]
     alone = votes(coupling, fine)
     mixed = votes(coupling, [fine[0], bad, fine[2]])
     assert all(key is ABSTAIN for key in mixed[:, 1])
     assert (alone == mixed).all()
+
+
+class LooksAcross(RaisesForAll):
+    """A reference whose rows depend on each other: it scales by the best law at each point."""
+
+    def __init__(self) -> None:
+        super().__init__(late=False)
+
+    def evaluator(self, laws: Any, *, records: int) -> Callable[[Any], Any]:
+        evaluate = self.inner.evaluator(laws, records=records)
+
+        def across(points: Any) -> Any:
+            rows = evaluate(points)
+            return rows - np.where(rows.max(axis=0) > -np.inf, rows.max(axis=0), 0.0)
+
+        return across
+
+
+@pytest.mark.parametrize("kind", [TwoStageCoupling, PoissonCoupling])
+def test_L3_a_reference_that_looks_across_laws_cannot_break_isolation(kind: Any) -> None:
+    reference: Any = LooksAcross()
+    coupling = kind(reference, candidates=200) if kind is TwoStageCoupling else kind(reference, most_points=200)
+    laws: list[Any] = [Normal(0.1, 1.0), Normal(0.0, 1.1), Normal(-0.1, 1.0)]
+    base = votes(coupling, laws)
+    for other in (Normal(3.0, 0.1), ABSTAIN, "no law"):
+        assert (votes(coupling, [other, *laws[1:]])[:, 1:] == base[:, 1:]).all()

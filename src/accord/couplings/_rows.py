@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord._abstain import ABSTAIN, Abstain
+from accord.couplings._own_references import keeps_rows_apart
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
 from accord.distributions._alone import alone
@@ -22,15 +23,17 @@ class Rows:
     """Laws in their places, read through a reference.
 
     A row is a function of its law, its place and the points: laws that have no need of a row are called `ABSTAIN`, so
-    that the places of the others stay, and where a reference raises for all, each law is asked alone.
+    that the places of the others stay. Where a reference raises for all, and wherever it is somebody else's, each law
+    is asked alone.
     """
 
-    __slots__ = ("_laws", "_records", "_reference")
+    __slots__ = ("_laws", "_records", "_reference", "_together")
 
     def __init__(self, laws: Sequence[Distribution | Abstain], *, reference: TupleReference, records: int) -> None:
         self._laws = list(laws)
         self._reference = reference
         self._records = records
+        self._together = keeps_rows_apart(reference)
 
     def log_bounds(self) -> _Floats:
         """Return an upper bound of each row, shape (laws,): inf where unknown, -inf for a law that fails."""
@@ -56,8 +59,8 @@ class Rows:
     def _ask(self, ask: Any, needed: NDArray[np.intp], *, width: int) -> _Floats:  # noqa: ANN401 - a local function
         wanted = set(needed.tolist())
         given = [law if place in wanted else ABSTAIN for place, law in enumerate(self._laws)]
-        rows: _Floats | None = alone(lambda: ask(given)[needed], failed=None)
-        if rows is None:  # find out whose failure it is
+        rows: _Floats | None = alone(lambda: ask(given)[needed], failed=None) if self._together else None
+        if rows is None:  # find out whose failure it is, or look at one law at a time anyway
             rows = np.full((len(needed), width), -np.inf)
             for row, place in enumerate(needed.tolist()):
                 rows[row] = self._alone(ask, place)

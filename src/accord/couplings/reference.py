@@ -30,7 +30,8 @@ class TupleReference(Protocol):
         """Return ``log dq^l/dnu`` of each law at each point, shape (laws, points); -inf for a law that fails.
 
         Row i is a function of law i, of its place and of the points. A factor that is constant in the point may be
-        left out of a row (theory S1).
+        left out of a row (theory S1). Accord's own references see all laws at once; any other is shown one at a time,
+        the others being `ABSTAIN`, so that isolation does not hang on it.
         """
 
     def log_bounds(self, laws: Sequence[Distribution | Abstain], *, records: int) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._model_reference import ModelReference, widened
 from accord.couplings._normal_reference import NormalReference
+from accord.couplings._own_references import keeps_rows_apart
 from accord.couplings._shortfall import shortfall
 from accord.couplings.protocol import Coupled
 from accord.couplings.reference import TupleReference
@@ -201,19 +202,21 @@ class TwoStageCoupling:
 class _Ratios:
     """The log ratios of all laws, shape (laws, points), whatever a reference does with one of them.
 
-    Where it raises for all, or gives another shape, each law is evaluated alone in its place, the others abstaining.
+    Where it raises for all, or gives another shape, and wherever it is somebody else's, each law is evaluated alone in
+    its place, the others abstaining.
     """
 
-    __slots__ = ("_evaluators", "_laws", "_records", "_reference")
+    __slots__ = ("_evaluators", "_laws", "_records", "_reference", "_together")
 
     def __init__(self, reference: WideReference, laws: Sequence[Distribution | Abstain], *, records: int) -> None:
         self._reference = reference
         self._laws = list(laws)
         self._records = records
+        self._together = keeps_rows_apart(reference)
         self._evaluators: dict[int, Callable[[NDArray[Any]], _Floats] | None] = {}
 
     def __call__(self, points: NDArray[Any]) -> _Floats:
-        rows = self._rows(points)
+        rows = self._rows(points) if self._together else None
         if rows is not None:
             return rows
         found = np.full((len(self._laws), len(points)), -np.inf)
