@@ -6,8 +6,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.marginals._dense import DenseEngine
-from accord.marginals._fit import Noisy, fit
 from accord.marginals.domain import Column, ColumnKind
 
 __all__ = ["Grouping", "grouped"]
@@ -15,6 +13,8 @@ __all__ = ["Grouping", "grouped"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MOST_SLOTS = 2048
+_LEAST_COUNT = 1e-3
+_RATES = np.linspace(0.0, 0.98, 50)
 
 
 @final
@@ -44,7 +44,7 @@ class Grouping:
         return len(self.counts)
 
 
-def grouped(column: Column, counts: Floats, *, deviation: float, total: float, threshold: float, most: int) -> Grouping:
+def grouped(column: Column, counts: Floats, *, deviation: float, threshold: float, most: int) -> Grouping:
     """Return groups that hold at least ``threshold`` by the noisy counts, where they can, and the law inside each.
 
     Parameters
@@ -53,8 +53,6 @@ def grouped(column: Column, counts: Floats, *, deviation: float, total: float, t
         Ordered columns get runs of neighbouring codes; otherwise all rare codes make up one group.
     counts, deviation
         Noisy counts, shape (size,), and the standard deviation of their noise.
-    total
-        n.
     threshold
         Least noisy count.
     most
@@ -66,7 +64,9 @@ def grouped(column: Column, counts: Floats, *, deviation: float, total: float, t
         if column.kind is ColumnKind.CATEGORY
         else _runs(counts, threshold=threshold, most=most)
     )
-    law = smooth_law(counts, deviation=deviation, total=total)
+    if column.kind is not ColumnKind.CATEGORY:
+        counts = _with_falling_tails(counts, threshold)
+    law = nearest_law(counts)
     sums = np.bincount(group_of, weights=law)
     sizes = np.bincount(group_of).astype(np.float64)
     within = np.where(sums[group_of] > 0, law / np.maximum(sums[group_of], 1e-300), 1 / sizes[group_of])
@@ -75,11 +75,36 @@ def grouped(column: Column, counts: Floats, *, deviation: float, total: float, t
     )
 
 
-def smooth_law(counts: Floats, *, deviation: float, total: float) -> Floats:
-    """Return the law of greatest entropy for one noisy column."""
-    engine = DenseEngine((len(counts),), ((0,),))
-    noisy = Noisy((0,), counts, np.full(len(counts), deviation))
-    return engine.solve(fit(engine, [noisy], total=total).potentials)[1][0]
+def nearest_law(counts: Floats) -> Floats:
+    """Return the law nearest to noisy counts by least squares, no code impossible."""
+    total = max(float(counts.sum()), 1.0)
+    ordered = np.sort(counts)[::-1]
+    levels = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
+    level = levels[np.flatnonzero(ordered > levels)[-1]]
+    weights = np.maximum(counts - level, _LEAST_COUNT)
+    return np.asarray(weights / weights.sum())
+
+
+def _with_falling_tails(counts: Floats, threshold: float) -> Floats:
+    """Return counts of which those outside the outermost heavy codes fall geometrically towards the ends.
+
+    In the tails there is more noise than signal, and its positive part, far out, would be taken for records there. One
+    rate for each tail, by least squares, hardly depends on what is far out.
+    """
+    heavy = np.flatnonzero(counts >= threshold)
+    if len(heavy) == 0:
+        return counts
+    first, last = int(heavy[0]), int(heavy[-1]) + 1
+    return np.concatenate([_geometric(counts[:first][::-1])[::-1], counts[first:last], _geometric(counts[last:])])
+
+
+def _geometric(counts: Floats) -> Floats:
+    """Return the sequence ``a r^i``, a at least 0, that is nearest to counts."""
+    powers = _RATES[:, None] ** np.arange(len(counts))
+    squares = (powers**2).sum(axis=1)
+    along = np.maximum(powers @ counts, 0.0)
+    best = int(np.argmax(along**2 / np.maximum(squares, 1e-300)))
+    return np.asarray(along[best] / max(squares[best], 1e-300) * powers[best])
 
 
 def _rare_together(counts: Floats, threshold: float) -> Ints:

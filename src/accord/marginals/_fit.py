@@ -13,7 +13,8 @@ from scipy.optimize import minimize
 __all__ = ["STRENGTH", "Engine", "Feature", "Fitted", "Noisy", "fit"]
 
 Floats = NDArray[np.float64]
-STRENGTH = 0.01
+STRENGTH = 0.2
+_FEATURE_STRENGTH = 1e-4
 
 
 class Engine(Protocol):
@@ -99,11 +100,13 @@ def fit(
     sizes = [len(one.counts) for one in noisy]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     targets = np.concatenate([*(one.counts for one in noisy), [one.total for one in features]]) / total
-    deviations = np.concatenate([*(one.deviations for one in noisy), [one.deviation for one in features]])
-    strengths = np.concatenate(
-        [*(np.full(len(one.counts), one.strength) for one in noisy), np.full(len(features), STRENGTH)]
+    ridge = np.concatenate(
+        [
+            *(one.strength * one.deviations for one in noisy),
+            [_FEATURE_STRENGTH * one.deviation**2 for one in features],
+        ]
     )
-    ridge = strengths * deviations**2 / total
+    ridge = ridge / total
     curvature = np.maximum(targets, 0) + 1 / total
     curvature[ends[-1] :] = [np.mean(one.values**2) for one in features]
     scale = 1 / np.sqrt(curvature + ridge)

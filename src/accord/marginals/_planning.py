@@ -10,17 +10,18 @@ from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, sizes_of
 from accord.privacy import ApproxDP
 
-__all__ = ["CHOICE", "CHOSEN", "FULL", "NUMBERS", "ONES", "make_plan", "pair_name"]
+__all__ = ["CHOICE", "CHOSEN", "FULL", "ONES", "PRODUCTS", "SQUARES", "make_plan", "pair_name"]
 
 FULL = "table of all columns"
 ONES = "table of one column"
-NUMBERS = "sum of products of two columns' scores"
+PRODUCTS = "sum of products of two columns' scores"
+SQUARES = "sum of squared scores of a column"
 CHOICE = "choice of a table"
 CHOSEN = "chosen table"
 
 _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
-_SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.1, 0.1
+_SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
 _ROOT_8 = math.sqrt(8)
@@ -151,8 +152,12 @@ def _pair_steps(domain: Domain, budget: _Budget, groups: int, *, units: int, tri
 def _number_steps(numbers: int, budget: _Budget) -> list[Step]:
     if numbers < 2:
         return []
-    moved = 2 * budget.whole * LARGEST_SCORE**2
-    return [budget.number(NUMBERS, _SHARE_NUMBERS, times=math.comb(numbers, 2), moved=moved)]
+    square = budget.whole * LARGEST_SCORE**2
+    share = 2 * _SHARE_NUMBERS / (numbers + 1)
+    return [
+        budget.number(SQUARES, share, times=numbers, moved=square),
+        budget.number(PRODUCTS, _SHARE_NUMBERS - share, times=math.comb(numbers, 2), moved=2 * square),
+    ]
 
 
 def _chosen_steps(shape: tuple[int, ...], budget: _Budget, *, share: float, units: int) -> list[Step]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import final
 
 import numpy as np
@@ -15,7 +15,7 @@ from accord.marginals._counts import Counted
 from accord.marginals._dense import DenseEngine, Tables
 from accord.marginals._fit import STRENGTH, Feature, Fitted, Noisy, fit
 from accord.marginals._junction import junction_tree
-from accord.marginals._planning import CHOICE, CHOSEN, FULL, NUMBERS, ONES, pair_name
+from accord.marginals._planning import CHOICE, CHOSEN, FULL, ONES, PRODUCTS, SQUARES, pair_name
 from accord.marginals._tree import TreeEngine
 from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.model import MarginalModel
@@ -156,7 +156,6 @@ class Run:
                     column,
                     counts,
                     deviation=deviation,
-                    total=self._total,
                     threshold=_RARE * deviation,
                     most=self._plan.most_groups,
                 )
@@ -180,21 +179,19 @@ class Run:
         self._tell(step.what)
 
     def _numbers(self, look: _Private) -> None:
-        """Measure how numbers go together: products of standard scores, which are a function of the groups."""
-        step = self._plan.step(NUMBERS)
-        if step is None:
+        """Measure how numbers spread and go together: products of standard scores, a function of the groups."""
+        squares, products = self._plan.step(SQUARES), self._plan.step(PRODUCTS)
+        if squares is None or products is None:
             return
         scores = self._scores()
-        for left, right in combinations(sorted(scores), 2):
-            total = look.product(
-                step,
-                left,
-                right,
-                [scores.get(column, np.zeros(1, dtype=np.int64)) for column in range(self._domain.dimension)],
-            )
-            values = np.outer(scores[left], scores[right]).ravel().astype(np.float64)
-            self._features.append(Feature((left, right), values, total, float(step.number)))
-            self._tell(NUMBERS)
+        by_column = [scores.get(column, np.zeros(1, dtype=np.int64)) for column in range(self._domain.dimension)]
+        for left, right in combinations_with_replacement(sorted(scores), 2):
+            step = squares if left == right else products
+            total = look.product(step, left, right, by_column)
+            table = (left,) if left == right else (left, right)
+            values = scores[left] ** 2 if left == right else np.outer(scores[left], scores[right]).ravel()
+            self._features.append(Feature(table, values.astype(np.float64), total, float(step.number)))
+            self._tell(step.what)
 
     def _scores(self) -> dict[int, Ints]:
         found = {}
@@ -278,6 +275,6 @@ def _strength(counts: Floats, belief: Ints, deviation: float) -> float:
     squares = float((belief.astype(np.float64) ** 2).sum())
     signal = float(((counts - belief) ** 2).sum()) - len(counts) * deviation**2
     if squares == 0 or signal <= 0:
-        return _MOST_STRENGTH
+        return _MOST_STRENGTH * deviation
     typical = float((belief.astype(np.float64) ** 3).sum()) / squares
-    return float(np.clip(0.2 * typical * len(counts) / signal, STRENGTH, _MOST_STRENGTH))
+    return float(np.clip(0.2 * typical * len(counts) / signal * deviation, STRENGTH, _MOST_STRENGTH * deviation))

@@ -14,6 +14,7 @@ from accord.errors import InvalidParameter
 from accord.marginals._coarse import Grouping
 from accord.marginals._dense import DenseEngine
 from accord.marginals._levels import even_levels, independent_levels
+from accord.marginals._placing import draw_within, latent_correlations, place_within, prediction_scores
 from accord.marginals._tree import TreeEngine
 from accord.marginals.domain import ColumnKind, Domain
 from accord.randomness import Generator
@@ -105,7 +106,7 @@ class MarginalModel:
         count = _check.integer("size", size, least=0)
         groups = self._engine.sample(self._potentials, count, independent_levels, generator)
         return np.stack(
-            [_draw_within(grouping, groups[:, column], generator) for column, grouping in enumerate(self._groupings)],
+            [draw_within(grouping, groups[:, column], generator) for column, grouping in enumerate(self._groupings)],
             axis=1,
         )
 
@@ -153,10 +154,29 @@ class MarginalModel:
     def _placed(self, groups: Ints, generator: Generator) -> Ints:
         """Return codes for groups; columns of numbers in turn, so that they go along with those already placed."""
         codes = np.empty(groups.shape, dtype=np.int64)
-        noise = generator.random(groups.shape)
+        numbers = self.numbers
+        positions = [np.array(column.positions) for column in self.domain.columns]
+        correlations = (
+            latent_correlations(numbers, positions, self._groupings, self._pair) if len(numbers) > 1 else None
+        )
+        values = np.zeros(groups.shape[::-1])
         for column, grouping in enumerate(self._groupings):
-            codes[:, column] = _rounded_within(grouping, groups[:, column], noise[:, column])
+            if correlations is not None and column in numbers:
+                before = [other for other in numbers if other < column]
+                scores = prediction_scores(
+                    column, before, correlations=correlations, values=values, generator=generator
+                )
+            else:
+                scores = generator.random(len(groups))
+            codes[:, column] = place_within(grouping, groups[:, column], scores)
+            if column in numbers:
+                placed = positions[column][codes[:, column]]
+                values[column] = (placed - placed.mean()) / (placed.std() or 1.0)
         return codes
+
+    def _pair(self, left: int, right: int) -> Floats:
+        shape = (self._groupings[left].groups, self._groupings[right].groups)
+        return self._engine.table(self._potentials, (left, right)).reshape(shape)
 
     def log_density(self, x: ArrayLike) -> Floats:
         """Return the log probability of each record, shape (n,); -inf for what is no record of codes."""
@@ -187,39 +207,3 @@ class MarginalModel:
     def numbers(self) -> tuple[int, ...]:
         """Positions of the columns of numbers."""
         return tuple(place for place, column in enumerate(self.domain.columns) if column.kind is ColumnKind.NUMBER)
-
-
-def _draw_within(grouping: Grouping, groups: Ints, generator: Generator) -> Ints:
-    """Return an independent code of each group."""
-    if grouping.groups == len(grouping.group_of):
-        return np.argsort(grouping.group_of)[groups]
-    order, starts, steps = _within_steps(grouping)
-    ends = np.append(starts[1:], len(order))
-    place = np.searchsorted(steps, groups + generator.random(len(groups)), side="right")
-    return order[np.clip(place, starts[groups], ends[groups] - 1)]
-
-
-def _within_steps(grouping: Grouping) -> tuple[Ints, Ints, Floats]:
-    """Return codes sorted by group, where each group begins, and running sums to which the group's number is added."""
-    order = np.argsort(grouping.group_of, kind="stable").astype(np.int64)
-    starts = np.searchsorted(grouping.group_of[order], np.arange(grouping.groups)).astype(np.int64)
-    sums = np.cumsum(grouping.within[order])
-    before = np.concatenate([[0.0], sums])[starts]
-    owner = grouping.group_of[order]
-    return order, starts, owner + np.minimum(sums - before[owner], 1.0)
-
-
-def _rounded_within(grouping: Grouping, groups: Ints, scores: Floats) -> Ints:
-    """Return codes of groups in whole numbers as near to their shares as may be; lower scores get lower codes."""
-    if grouping.groups == len(grouping.group_of):
-        return np.argsort(grouping.group_of)[groups]
-    order, starts, steps = _within_steps(grouping)
-    ends = np.append(starts[1:], len(order))
-    rows = np.lexsort((scores, groups))
-    counts = np.bincount(groups, minlength=grouping.groups)
-    rank = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
-    level = (rank + 0.5) / counts[groups[rows]]
-    place = np.searchsorted(steps, groups[rows] + level, side="right")
-    codes = np.empty(len(groups), dtype=np.int64)
-    codes[rows] = order[np.clip(place, starts[groups[rows]], ends[groups[rows]] - 1)]
-    return codes
