@@ -1,0 +1,221 @@
+"""Refine any model: choose among refitted samples of it, round by round, by the exponential mechanism."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter
+from accord.learners import Learner
+from accord.learning.blocks import Progress
+from accord.learning.isolation import Isolation
+from accord.learning.refine._bootstrap import bootstrap
+from accord.learning.refine._log_ratios import STEPS, log_density_rows, ratio_steps
+from accord.learning.refine._selection_budget import epsilons_of
+from accord.learning.refine._units import UnitRecords
+from accord.learning.refine.protocol import RefinedModel
+from accord.mechanisms import Exponential
+from accord.privacy import ApproxDP, Neighbouring, PureDP
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+
+__all__ = ["CandidateRefiner"]
+
+_CLIP = 8.0
+_FIRST_SIZE = 40.0
+_FASTEST = 4.0
+_NOISE = 64.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRefiner:
+    """Draw l records from the current model, refit the learner, many times; choose one by likelihood; repeat.
+
+    A candidate's score is the sum over units of the mean log-likelihood ratio to the current model, clipped at about
+    ``8 sqrt(p / l)``, so that it stays of the size that such candidates differ by. The current model is a candidate.
+    l grows each round, twice as fast after a round in which no candidate was better, up to where the noise would hide
+    what l can show.
+
+    Formal guarantees
+    -----------------
+    - Privacy: `refine` has the guarantee `guarantee` for one unit under "replace one": each round is one exponential
+      mechanism on whole scores that one unit moves by at most ``2 STEPS``; the total is the best valid composition.
+    - One record's failure (NaN, an exception of a law) counts 0 for that record and changes nothing else.
+    - Assumed of the learner's laws: a record's log density does not depend on the records beside it, up to half a
+      step (2^-37 of the clip), which is charged.
+    - Not promised: that the model gets better; that it is the best candidate.
+
+    Parameters
+    ----------
+    learner
+        Any learner.
+    epsilon, delta
+        The guarantee of one call of `refine`; with delta 0 it is pure.
+    rounds
+        1 to 100.
+    candidates
+        In each round, 1 to 100,000.
+    parameters
+        p, about the number of parameters of the learner's laws; that of a normal law unless given.
+    isolation
+        How fits are kept from doing harm to each other.
+    unit
+        What a unit of privacy is, for people who read the guarantee.
+
+    Raises
+    ------
+    InvalidParameter
+        Outside these ranges.
+
+    Source
+    ------
+    Theory 7 (couple, then refine), M3, C4; docs/proofs/refine.md.
+
+    Examples
+    --------
+    >>> from accord.distributions import Normal
+    >>> from accord.learners import GaussianLearner
+    >>> records = SharedRandomness(1).stream("data").standard_normal((5000, 1))
+    >>> refiner = CandidateRefiner(learner=GaussianLearner(), epsilon=1, delta="1e-6", candidates=50, rounds=6)
+    >>> found = refiner.refine(Normal(0.5, 1.5), records, units=5000)
+    >>> found.public["rounds"][0]["size"]
+    40
+
+    """
+
+    learner: Learner
+    epsilon: Fraction
+    delta: Fraction
+    rounds: int
+    candidates: int
+    parameters: int | None
+    isolation: Isolation
+    unit: str
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        epsilon: Number,
+        delta: Number,
+        rounds: int = 6,
+        candidates: int = 200,
+        parameters: int | None = None,
+        isolation: Isolation | None = None,
+        unit: str = "record",
+    ) -> None:
+        if not isinstance(learner, Learner):
+            raise InvalidParameter("learner must have a method fit(records, *, seed).")
+        slack = _check.exact("delta", delta)
+        object.__setattr__(self, "learner", learner)
+        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
+        object.__setattr__(self, "delta", _check.delta(slack) if slack else slack)
+        object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=100))
+        object.__setattr__(self, "candidates", _check.integer("candidates", candidates, least=1, most=100_000))
+        if parameters is not None:
+            parameters = _check.integer("parameters", parameters, least=1)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "isolation", Isolation() if isolation is None else isolation)
+        object.__setattr__(self, "unit", PureDP(1, unit=unit).unit)
+        epsilons_of(self.epsilon, self.delta, self.rounds)  # refuses what is too little
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """The guarantee of one call of `refine`."""
+        if self.delta == 0:
+            return PureDP(self.epsilon, Neighbouring.REPLACE_ONE, self.unit)
+        return ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, self.unit)
+
+    @property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """The epsilon of each selection, growing from round to round."""
+        return epsilons_of(self.epsilon, self.delta, self.rounds)
+
+    def refine(
+        self,
+        model: Distribution,
+        records: NDArray[np.float64],
+        *,
+        units: NDArray[np.int64] | int,
+        shared: SharedRandomness | None = None,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+    ) -> RefinedModel:
+        """Return the model chosen in the last round.
+
+        Parameters
+        ----------
+        model
+            Any public law.
+        records, units, shared, randomness, progress
+            See `Refiner`.
+
+        Raises
+        ------
+        InvalidParameter
+            If the model is no law, or records and units do not fit. Nothing has been released then.
+
+        """
+        if not isinstance(model, Distribution):
+            raise InvalidParameter("model must be a distribution.")
+        source, key = require_private(randomness), require_shared(shared)
+        data = UnitRecords(records, units=units, dimension=model.dimension)
+        dimension = model.dimension
+        parameters = self.parameters or dimension * (dimension + 3) // 2
+        most = self._largest_size(parameters, units=data.count)
+        growth = min((most / _FIRST_SIZE) ** (1 / max(self.rounds - 1, 1)), _FASTEST)
+        current, size = model, _FIRST_SIZE
+        facts: list[dict[str, Any]] = []
+        for number in range(self.rounds):
+            clip = _CLIP * math.sqrt(parameters / size)
+            near = bootstrap(
+                current,
+                self.learner,
+                size=int(size),
+                candidates=self.candidates,
+                isolation=self.isolation,
+                shared=key.child("refine", number),
+            )
+            chosen = self._choose(current, near, data, clip=clip, epsilon=self.epsilons[number], randomness=source)
+            facts.append({"size": int(size), "clip": clip, "candidates": len(near) + 1, "chosen": chosen})
+            current = near[chosen - 1] if chosen else current
+            size = min(size * (growth if chosen else growth**2), most)
+            if progress is not None:
+                progress(number + 1, self.rounds, "refining")
+        return RefinedModel(model=current, public={"units": data.count, "rounds": tuple(facts)})
+
+    def _largest_size(self, parameters: int, *, units: int) -> float:
+        """Return the l beyond which the noise of a selection is more than what candidates differ by."""
+        return max(_FIRST_SIZE, parameters * (units * float(self.epsilons[-1]) / _NOISE) ** 2)
+
+    def _choose(
+        self,
+        current: Distribution,
+        near: Sequence[Distribution],
+        data: UnitRecords,
+        *,
+        clip: float,
+        epsilon: Fraction,
+        randomness: PrivateRandomness,
+    ) -> int:
+        """Look at the data: the only place where it is done. Return 0 for the current model, j for candidate j - 1."""
+        scores = [0] * (len(near) + 1)
+        for records, starts in data.pieces():
+            finite = np.asarray(np.isfinite(records).all(axis=1), dtype=np.bool_)
+            usable = np.where(finite[:, None], records, 0.0)
+            base = log_density_rows(current, usable)
+            base[~finite] = np.nan
+            for place, law in enumerate(near):
+                with np.errstate(invalid="ignore"):
+                    ratios = log_density_rows(law, usable) - base
+                scores[place + 1] += int(ratio_steps(ratios, starts, clip=clip).sum())
+        sensitivity = 2 * STEPS + data.count  # one step for each other unit: roundings
+        mechanism = Exponential(sensitivity=sensitivity, epsilon=epsilon)
+        return cast("int", mechanism.select(np.array(scores, dtype=np.int64), randomness=randomness).value)
