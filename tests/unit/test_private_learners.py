@@ -16,6 +16,7 @@ from accord.couplings import (
     HashedLattice,
     NormalLattice,
     ParameterRounding,
+    PoissonCoupling,
     RaceCoupling,
     ShiftRounding,
 )
@@ -368,8 +369,10 @@ def test_couplings_of_lists_by_the_type_of_their_laws() -> None:
     assert single_coupling(line) == ListedLaws(inner=HashedLattice(dimension=1), candidates=line.candidates)
     assert single_coupling(labels) == ListedLaws(inner=AtomRace(), candidates=labels.candidates)
     mixed = MinimumDistanceLearner([Atoms([0.0], [0.5], rest=Normal(0, 1)), Normal(0, 1)], draws=1000)
-    with pytest.raises(InvalidParameter, match="coupling="):
-        AgnosticPrivateLearner(mixed, epsilon=1, delta="1e-6", parts=2, blocks=30)
+    points = PoissonCoupling(Mixture(mixed.candidates, [1, 1]))
+    assert single_coupling(mixed) == ListedLaws(inner=points, candidates=mixed.candidates)
+    in_tuples = tuple_coupling(mixed, records=5)
+    assert in_tuples.couple(list(mixed.candidates), records=5, draws=2, shared=KEY).keys.shape == (2, 2)
     chosen = AgnosticPrivateLearner(mixed, epsilon=1, delta="1e-6", parts=2, blocks=30, coupling=DyadicCoupling())
     assert chosen.sampler.coupling == DyadicCoupling()
     for learner in (GaussianLearner(), Mute()):

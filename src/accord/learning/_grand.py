@@ -3,8 +3,18 @@
 import math
 from collections.abc import Sequence
 
-from accord.couplings import AtomRace, Coupling, HashedLattice, NormalLattice, RaceCoupling
-from accord.distributions import Atoms, Bounded, Categorical, Distribution, Measure, PointMass
+import numpy as np
+
+from accord.couplings import (
+    AtomRace,
+    Coupling,
+    HashedLattice,
+    NormalLattice,
+    PoissonCoupling,
+    RaceCoupling,
+    RecordByRecord,
+)
+from accord.distributions import Atoms, Bounded, Categorical, Distribution, Measure, Mixture, PointMass
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
 from accord.learning._listed import ListedLaws
@@ -14,6 +24,8 @@ __all__ = ["columns_of", "joint_coupling", "single_coupling", "tuple_coupling"]
 _MOST_VECTORS = 200_000
 _MOST_DIMENSION = 12
 _LATTICE_MOST = 3
+_LARGEST_LOG = math.log(1000.0)
+"""A law reads as many points on average; beyond 16 times that it would abstain, with probability exp(-16)."""
 
 
 def columns_of(learner: Learner) -> int | None:
@@ -79,6 +91,9 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
     if candidates and all(map(_is_bounded, candidates)) and candidates[0].dimension <= _MOST_DIMENSION:
         lattice = HashedLattice(dimension=candidates[0].dimension, record_by_record=record_by_record)
         return ListedLaws(inner=lattice, candidates=candidates)
+    points = _points_of(candidates)
+    if points is not None:
+        return ListedLaws(inner=RecordByRecord(points) if record_by_record else points, candidates=candidates)
     message = (
         f"no coupling with the agreement that the theorem needs is known for {type(learner).__name__}: pass one that "
         f"fits its laws as coupling=."
@@ -93,6 +108,18 @@ def _candidates(learner: Learner) -> tuple[Distribution, ...]:
     if not all(isinstance(law, Distribution) for law in laws) or len({law.dimension for law in laws}) > 1:
         return ()
     return laws
+
+
+def _points_of(candidates: tuple[Distribution, ...]) -> PoissonCoupling | None:
+    """Return Couple I over the even mixture of a list, if each law is known to be at most a multiple of it."""
+    if not candidates:
+        return None
+    try:
+        coupling = PoissonCoupling(Mixture(candidates, np.ones(len(candidates))))
+        bounds = coupling.reference.log_bounds(candidates, records=1)
+    except InvalidParameter:
+        return None
+    return coupling if bool((np.asarray(bounds) < _LARGEST_LOG).all()) else None
 
 
 def _lists_atoms(law: Distribution) -> bool:

@@ -67,8 +67,8 @@ class AgnosticPrivateLearner:
     agnostic_factor
         C, where the learner does not offer it; at least 1.
     coupling
-        One for single records. By default a race on labels, or a hashed lattice for laws with bounded densities: of a
-        shipped learner, or of the learner's public ``candidates``.
+        One for single records. By default, for a shipped learner or the learner's public ``candidates``: a race on
+        labels, a hashed lattice for laws with bounded densities, Couple I over the even mixture of other candidates.
     stand_in
         A public record, shape (d,). By default a draw from the first candidate, the first label, or zeros.
     isolation
