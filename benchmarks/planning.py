@@ -13,17 +13,16 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import beta as beta_law
 
-from accord.couplings import ParameterRounding, ShiftRounding
-from accord.distributions import Normal, PointMass
+from accord.couplings import ShiftRounding
+from accord.distributions import Normal
 from accord.laws import total_variation
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import PrivateLearner, PrivateSampler
+from accord.learning import PrivateLearner
 from accord.planning import Plan, plan
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
@@ -31,46 +30,13 @@ from accord.randomness import SharedRandomness
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 
 
-@dataclass(frozen=True)
-class Frequencies:
-    """Frequencies of labels 0 .. d - 1 as a point mass: what method B rounds."""
-
-    labels: int
-
-    def fit(self, records: Any, *, seed: int) -> PointMass:  # noqa: ARG002 - nothing here is random
-        """Count."""
-        counts = np.bincount(np.asarray(records, dtype=np.int64).ravel(), minlength=self.labels)
-        frequencies = counts / counts.sum()
-        return PointMass(frequencies[:1] if self.labels == 2 else frequencies)
-
-
-def on_simplex(point: Any) -> Any:
-    """Return the nearest point of the simplex."""
-    ordered = np.sort(point)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(point) + 1)
-    return np.maximum(point - excess[ordered > excess][-1], 0)
-
-
 def labels(found: Plan, truth: Any, key: SharedRandomness) -> bool:
-    width = found.certificate.numbers["width"]
-    count = len(truth)
-    coordinates = 1 if count == 2 else count
-    sampler = PrivateSampler(
-        Frequencies(count),
-        epsilon=1,
-        delta="1e-6",
-        blocks=found.blocks,
-        records=1,
-        draws=found.draws,
-        coupling=ParameterRounding(widths=[width] * coordinates),
-    )
-    data = key.stream("data").choice(count, size=found.records, p=truth).astype(np.float64)
-    value = sampler.release(data, shared=key).value
+    learner = PrivateLearner(EmpiricalLearner(range(len(truth))), **ASKED, method="certified")
+    data = key.stream("data").choice(len(truth), size=found.records, p=truth)
+    value = learner.release(data, shared=key).value
     if isinstance(value, NoAnswerType):
         return False
-    centre = np.asarray(value, dtype=np.float64)[0]
-    model = np.array([centre[0], 1 - centre[0]]) if count == 2 else centre
-    return 0.5 * float(np.abs(on_simplex(model) - truth).sum()) <= 0.1
+    return 0.5 * float(np.abs(np.array(value.probabilities) - truth).sum()) < 0.1
 
 
 def normal(found: Plan, truth: Normal, key: SharedRandomness) -> bool:
@@ -113,8 +79,8 @@ def main() -> None:
         "two": [(f"2 labels, p = {p}", two, np.array([p, 1 - p]), labels, 300) for p in (0.5, 0.2, 0.02)],
         "line": [("normal on R", GaussianLearner(dimension=1), Normal([-7.0], [[math.pi]]), normal, 300)],
         "sixteen": [
-            ("16 labels, uniform", sixteen, np.full(16, 1 / 16), labels, 10),
-            ("16 labels, steep", sixteen, steep / steep.sum(), labels, 10),
+            ("16 labels, uniform", sixteen, np.full(16, 1 / 16), labels, 20),
+            ("16 labels, steep", sixteen, steep / steep.sum(), labels, 20),
         ],
         "space": [("normal on R^5", GaussianLearner(dimension=5), space, normal, 30)],
     }

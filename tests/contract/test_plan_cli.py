@@ -1,6 +1,7 @@
 """``accord plan``: every method side by side, JSON, plots, refusals."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def test_json_holds_certificates_that_verify() -> None:
         (["--dimension", "0"], "dimension"),
         (["--method", "best"], "--method"),
         (["--plot", "picture.jpg"], ".png or .svg"),
+        (["--plot", "no/such/folder/picture.png"], "folder"),
     ],
 )
 def test_refusals_name_what_is_wrong(arguments: list[str], word: str) -> None:
@@ -65,6 +67,16 @@ def test_refusals_name_what_is_wrong(arguments: list[str], word: str) -> None:
     assert result.exit_code == 2
     assert word in result.stderr
     assert result.stdout == ""
+
+
+def test_the_table_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run("--learner", "categorical", "--categories", "16")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout)
+    rows = [line for line in plain.splitlines() if "certified" in line or "theorem" in line]
+    assert [row.split()[:2] for row in rows[2:]] == [["certified", "A:"], ["certified", "B:"], ["certified", "D:"]]
+    assert all(len(row.rstrip()) <= 80 and len(row.split()) > 8 for row in rows)
 
 
 def test_plot(tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def test_S9_rounded_frequencies_sixteen_labels_keep_their_promise() -> None:
     found = plan_rounded(labels=16, alpha=0.1, beta=0.1, epsilon=1.0, delta=1e-6)
     assert found is not None
     assert found.records <= 20_000_000
+    assert plan(EmpiricalLearner(range(16)), **ASKED, method="certified").records <= 400_000
     for name, truth in {"uniform": np.full(16, 1 / 16), "steep": 2.0 ** -np.minimum(np.arange(1, 17), 15)}.items():
         key = SharedRandomness(f"planning: sixteen labels {name}")
         hits = sum(_rounded_run(found, truth, key.child(run))[0] <= 0.1 for run in range(12))

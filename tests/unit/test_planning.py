@@ -63,6 +63,21 @@ def test_rising_sample_complexities_are_refused(function: Any, learner: Any) -> 
         plan(function, **ASKED, learner=learner)
 
 
+def test_an_estimator_that_is_no_density_estimator_is_named() -> None:
+    class NearestCentres:
+        def get_params(self) -> dict[str, Any]:
+            return {}
+
+    with pytest.raises(InvalidParameter, match=r"NearestCentres .* no score_samples.* Gaussian mixture"):
+        plan(NearestCentres(), **ASKED)
+
+
+@pytest.mark.parametrize("learner", [TWO, LINE, EmpiricalLearner(range(16))])
+def test_a_tiny_epsilon_is_refused_at_once(learner: Any) -> None:
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        plan(learner, **(ASKED | {"epsilon": "1e-9"}), method="certified")
+
+
 def test_other_refusals() -> None:
     with pytest.raises(InvalidParameter, match="method"):
         plan(TWO, **ASKED, method="guess")  # type: ignore[arg-type]
@@ -97,8 +112,9 @@ def test_a_black_box_is_certified_through_its_sample_complexity() -> None:
 def _certificates() -> list[Certificate]:
     plans = [*all_plans(TWO, **ASKED).values(), *all_plans(LINE, **ASKED).values()]
     agnostic = plan(TWO, **ASKED, learner="agnostic")
-    sixteen = plan(EmpiricalLearner(range(16)), **ASKED, method="certified")
-    return [one.certificate for one in [*plans, agnostic, sixteen]]
+    sixteen = all_plans(EmpiricalLearner(range(16)), **ASKED)
+    three = plan(EmpiricalLearner(["a", "b", "c"]), **ASKED, method="certified")
+    return [one.certificate for one in [*plans, agnostic, sixteen["B"], sixteen["D"], three]]
 
 
 CERTIFICATES = {f"{one.method}-{place}": one for place, one in enumerate(_certificates())}
@@ -193,12 +209,11 @@ def test_stored_pivots_come_out_again() -> None:
 
 
 def test_inverse_questions() -> None:
-    sixteen = EmpiricalLearner(range(16))
-    found = reachable_alpha(sixteen, records=30_000_000, beta="0.1", epsilon=1, delta="1e-6", method="certified")
-    assert found.records <= 30_000_000
+    found = reachable_alpha(TWO, records=20_000, beta="0.1", epsilon=1, delta="1e-6", method="certified")
+    assert found.records <= 20_000
     assert 0.02 < float(_value(found.certificate.numbers["alpha"])) < 0.1
-    cheaper = needed_epsilon(sixteen, records=30_000_000, alpha="0.1", beta="0.1", delta="1e-6", method="certified")
-    assert cheaper.records <= 30_000_000
+    cheaper = needed_epsilon(TWO, records=20_000, alpha="0.1", beta="0.1", delta="1e-6", method="certified")
+    assert cheaper.records <= 20_000
     assert 0.1 < float(_value(cheaper.certificate.numbers["epsilon"])) < 1
     large = reachable_alpha(quadratic, records=10**15, beta="0.1", epsilon=1, delta="1e-6")
     assert large.records <= 10**15

@@ -25,8 +25,9 @@ _NAMES = {
     "L9": "theorem (L9)",
     "L10": "theorem, boosted (L10)",
     "A": "certified A: one draw",
-    "B": "certified B: rounded frequencies",
-    "C": "certified C: pivotal simulation",
+    "B": "certified B: frequencies",
+    "C": "certified C: pivotal",
+    "D": "certified D: roots",
 }
 _COLUMNS = ("method", "n", "k", "b", "l", "R", "T")
 

@@ -8,7 +8,7 @@ from accord.couplings import Coupling, ParameterRounding, ShiftRounding
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
 from accord.learning._grand import joint_coupling, tuple_coupling
-from accord.learning._rounded_labels import CellModel, Frequencies
+from accord.learning._rounded_labels import CellModel, Frequencies, RootModel, Roots
 from accord.planning import Plan
 
 __all__ = ["Recipe", "recipe_for"]
@@ -42,7 +42,7 @@ class Recipe:
 def recipe_for(
     learner: Learner, *, plan: Plan, epsilon: Fraction, delta: Fraction, coupling: Coupling | None
 ) -> Recipe:
-    """Return what a plan of theory L9, or of method A, B or C, runs.
+    """Return what a plan of theory L9, or of method A, B, C or D, runs.
 
     Raises
     ------
@@ -52,10 +52,10 @@ def recipe_for(
     """
     numbers = plan.certificate.numbers
     method = plan.certificate.method
-    if method in {"B", "C"}:
+    if method in {"B", "C", "D"}:
         if coupling is not None:
             raise InvalidParameter(f"coupling must be left out: sizes certified by method {method} have their own.")
-        return _rounded(learner, numbers) if method == "B" else _pivotal(learner, numbers)
+        return {"B": _rounded, "C": _pivotal, "D": _roots}[method](learner, numbers)
     if method == "L9":
         delta = Fraction(numbers["delta_used"])
         chosen = coupling or tuple_coupling(learner, records=plan.synthetic_records)
@@ -86,6 +86,19 @@ def _rounded(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain 
         fitted=frequencies,
         again=CellModel(learner.categories),
         coupling=ParameterRounding(widths=[float(numbers["width"])] * frequencies.coordinates),
+        epsilon=Fraction(numbers["epsilon"]),
+        delta=Fraction(numbers["delta"]),
+    )
+
+
+def _roots(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain data
+    if not isinstance(learner, EmpiricalLearner):
+        raise InvalidParameter("sizes certified by method D are for EmpiricalLearner.")
+    mean_size, floor = float(numbers["mean_size"]), float(numbers["floor"])
+    return Recipe(
+        fitted=Roots(learner.categories, mean_size, floor),
+        again=RootModel(learner.categories, mean_size, floor),
+        coupling=ParameterRounding(widths=[float(numbers["width"])] * len(learner.categories)),
         epsilon=Fraction(numbers["epsilon"]),
         delta=Fraction(numbers["delta"]),
     )

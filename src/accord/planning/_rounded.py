@@ -20,6 +20,7 @@ GRID = 2000
 
 _BLOCKS = tuple(sorted({round(12 * 1.2**power) for power in range(24)}))
 _DRAWS = (16, 64, 128)
+_MOST_BLOCKS = 100_000
 _MARGIN = 1 + 1e-9
 _SHARES = {"votes": 0.3, "shift": 0.3, "strays": 0.12, "noise": 0.26}
 
@@ -91,6 +92,8 @@ def _choices(beta: float, epsilon: float, delta: float) -> Iterator[_Votes]:
         alone = 1 + 2 / epsilon * math.log(draws * (1 - noise / 2) / (delta * noise / 2))
         scale = alone / 16
         for blocks in sorted({math.ceil(size * scale) for size in _BLOCKS}):
+            if blocks > _MOST_BLOCKS:
+                continue
             good = math.ceil(alone)
             for extra in (0.0, 0.1, 0.25):
                 raised = good + math.ceil(extra * blocks)

@@ -22,6 +22,7 @@ TupleVariation = Callable[[int, int], float]
 
 _RELEARNING = (0.1, 0.2, 0.35, 0.5)
 _MOST_BLOCK = 1 << 62
+_MOST_VOTES = 1000
 _FLOATS = NDArray[np.float64]
 
 
@@ -84,6 +85,8 @@ def _votes(epsilon: Fraction, delta: Fraction, beta: float) -> list[int]:
     """List numbers of votes from the unanimous minimum (theory S7) to twice that."""
     scale = math.log((1 - beta) / float(delta) * math.tanh(float(epsilon) / 2) + 1) / float(epsilon)
     least = max(2, math.ceil(scale))
+    if least > _MOST_VOTES:
+        return []
     return sorted({math.ceil(least * factor) for factor in np.linspace(1.0, 2.0, 11)})
 
 

@@ -1,7 +1,8 @@
 """The checker of certificates: every inequality from its numbers, by code of its own.
 
-Nothing here is imported from the search. Binomial tails are sums of exact integers' logarithms, the exclusive curve is
-checked in fractions by the definition of privacy, and the Clopper-Pearson bound is a binomial tail.
+Nothing here is imported from the search. Binomial tails are sums of their terms, the exclusive curve is checked by the
+definition of privacy, and the Clopper-Pearson bound is a binomial tail. All in double precision: what is close to its
+limit is trusted to about nine digits. (The mechanism asserts the privacy of its curve itself, in whole numbers.)
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.planning._pivot import PivotDesign, simulate
+from accord.planning._verify_roots import far_cells, shifts_that_do, too_many
 
 __all__ = ["check_numbers", "resimulate"]
 
@@ -21,6 +23,7 @@ _GRID_ATOMS = 2000
 _GRID_SINGLE = 1000
 _ABOVE = 1 + 1e-12
 _CHANCES = 1 << 128
+_LARGEST = 1 << 27
 
 
 def check_numbers(method: str, numbers: Mapping[str, Any]) -> tuple[Line, ...]:
@@ -32,6 +35,7 @@ def check_numbers(method: str, numbers: Mapping[str, Any]) -> tuple[Line, ...]:
         "A": _single,
         "B": _rounded,
         "C": _pivotal,
+        "D": _roots,
     }
     return tuple(checks[method](numbers))
 
@@ -262,6 +266,34 @@ def _worst(block: int, radius: float, *, both: bool) -> float:
     return worst
 
 
+# --- D: rounded roots -------------------------------------------------------------------------------------------------
+
+
+def _roots(numbers: Mapping[str, Any]) -> list[Line]:
+    alpha, beta, epsilon, delta = _request(numbers)
+    k, draws, good = (int(numbers[name]) for name in ("blocks", "draws", "good_votes"))
+    agreement = float(numbers["agreement"])
+    if int(numbers["labels"]) < 2 or not 1 <= good <= k or not 0 < agreement < 1:
+        raise ValueError
+    half, slack = float(epsilon) / 2, float(delta)
+    enough = shifts_that_do(numbers)
+    cut = too_many(numbers)
+    silent = 1 / (1 + math.exp(math.log(slack / draws) + half * (good - 1)))
+    missed = (1 - enough) ** draws
+    fewer = _tail(k, 1 - max(0.0, agreement - cut), k - good + 1)
+    likely, rest = far_cells(numbers, alpha, float(epsilon))
+    return [
+        ("delta <= exp(epsilon / 2) - 1", slack, math.expm1(half)),
+        ("no answer <= beta", silent, beta),
+        ("no shift will do in any draw <= beta", missed, beta),
+        ("fewer than n0 votes <= beta", fewer, beta),
+        ("far cells of chance above q0 <= beta", likely, beta),
+        ("other far cells <= beta", rest, beta),
+        ("the sum of all failures <= beta", silent + missed + fewer + likely + rest, beta),
+        *_sizes(numbers),
+    ]
+
+
 # --- C: pivotal simulation --------------------------------------------------------------------------------------------
 
 
@@ -290,6 +322,8 @@ def _pivotal(numbers: Mapping[str, Any]) -> list[Line]:
 
 def _binomial(size: int, chance: float) -> NDArray[np.float64]:
     """Return the probabilities of 0 .. size, from logarithms of factorials."""
+    if size > _LARGEST:
+        raise ValueError
     outcomes = np.arange(size + 1)
     if chance <= 0 or chance >= 1:
         return np.asarray(outcomes == (0 if chance <= 0 else size), dtype=np.float64)

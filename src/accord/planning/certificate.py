@@ -10,7 +10,7 @@ from accord.planning._verify import check_numbers, resimulate
 
 __all__ = ["METHODS", "Certificate"]
 
-METHODS = ("L9", "L10", "L11", "A", "B", "C")
+METHODS = ("L9", "L10", "L11", "A", "B", "C", "D")
 
 
 @final
@@ -29,7 +29,8 @@ class Certificate:
     Parameters
     ----------
     method
-        "L9", "L10", "L11" (the theorems), "A" (one draw), "B" (rounded frequencies), "C" (pivotal simulation).
+        "L9", "L10", "L11" (the theorems), "A" (one draw), "B" (rounded frequencies), "C" (pivotal simulation),
+        "D" (rounded roots of counts).
     numbers
         Plain data: ints, floats, text (fractions as "p/q") and lists of them.
     inequalities

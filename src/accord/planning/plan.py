@@ -10,6 +10,7 @@ from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.planning._roots import FLOOR, plan_roots
 from accord.planning._rounded import plan_rounded
 from accord.planning._single import TupleVariation, plan_single
 from accord.planning.certificate import Certificate
@@ -109,14 +110,15 @@ def plan(
     -----------------
     - The certificate of the plan verifies: `Certificate.verify`.
     - "theorem": exactly the sizes of theory L9, L10 or L11.
-    - "certified": method B for laws on labels, C for normal laws where a simulation is stored, else A (any class).
+    - "certified": method B or D for laws on labels, C for normal laws where a simulation is stored, else A (any class).
     - Not promised: that no smaller n is enough.
 
     Parameters
     ----------
     sample_complexity
         A function (alpha, beta) -> int, or a learner that offers one. A learner may also offer
-        ``tuple_total_variation(l, b)``; `EmpiricalLearner` opens method B, ``GaussianLearner(dimension=d)`` method C.
+        ``tuple_total_variation(l, b)``; `EmpiricalLearner` opens methods B and D,
+        ``GaussianLearner(dimension=d)`` method C.
     alpha, beta
         Strictly between 0 and 1.
     epsilon
@@ -177,7 +179,7 @@ def all_plans(
     delta: Number,
     recompute: bool = False,
 ) -> dict[str, Plan]:
-    """Return every method's plan by the name of its proof: "L9", "L10", "A", "B", "C"; those that do not apply are out.
+    """Return the plan of every method that applies by the name of its proof: "L9", "L10", "A", "B", "D", "C".
 
     Raises
     ------
@@ -245,6 +247,7 @@ def _certified(source: object, request: _Request, *, recompute: bool, everything
     if float(request.delta) <= math.expm1(float(request.epsilon) / 2):
         if type(source) is EmpiricalLearner and len(source.categories) > 1:
             found.append(_rounded_atoms(len(source.categories), request))
+            found.append(_rounded_roots(len(source.categories), request))
         if type(source) is GaussianLearner and source.dimension is not None:
             found.append(_pivotal(source.dimension, request, recompute=recompute))
     if everything or not any(found):
@@ -308,6 +311,15 @@ def _rounded_atoms(labels: int, request: _Request) -> Certificate | None:
         return None
     numbers = request.texts | asdict(found) | {"records": 1, "records_needed": found.records}
     return Certificate.of("B", numbers)
+
+
+def _rounded_roots(labels: int, request: _Request) -> Certificate | None:
+    found = None if labels == 2 else plan_roots(labels=labels, **request.floats)
+    if found is None:
+        return None
+    return Certificate.of(
+        "D", request.texts | asdict(found) | {"floor": FLOOR, "records": 1, "records_needed": found.records}
+    )
 
 
 def _pivotal(dimension: int, request: _Request, *, recompute: bool) -> Certificate | None:

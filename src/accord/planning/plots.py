@@ -20,6 +20,7 @@ _NAMES = {
     "A": "A: one draw",
     "B": "B: rounded frequencies",
     "C": "C: pivotal simulation",
+    "D": "D: rounded roots",
 }
 
 
@@ -36,6 +37,8 @@ def plot_plans(
     """
     if path.suffix.lower() not in _FORMATS:
         raise InvalidParameter("the name of a plot must end in .png or .svg.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidParameter("the plot cannot be written: its folder does not exist.")
     figure_module = _matplotlib()
     figure = figure_module.Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -44,7 +47,10 @@ def plot_plans(
     _draw(right, "alpha", _with(_ALPHAS, alpha), sample_complexity, fixed)
     left.set_ylabel("records n")
     right.legend()
-    figure.savefig(path)
+    try:
+        figure.savefig(path)
+    except OSError:
+        raise InvalidParameter("the plot cannot be written there: choose another name for --plot.") from None
 
 
 def _with(values: tuple[str, ...], own: Number) -> list[Fraction]:

@@ -91,6 +91,12 @@ def complexity_of(source: object) -> Callable[[float, float], Any]:
         return found
     if callable(source) and not isinstance(source, type):
         return source
+    if callable(getattr(source, "get_params", None)) and not callable(getattr(source, "score_samples", None)):
+        message = (
+            f"{type(source).__name__} has no sample_complexity(alpha, beta) and no score_samples(X), so that it is no "
+            f"density estimator: take one that has both, such as a Gaussian mixture, or a learner of accord.learners."
+        )
+        raise InvalidParameter(message)
     message = (
         f"{type(source).__name__} has no sample_complexity(alpha, beta): give blocks= and records= instead of "
         f"alpha and beta, or a learner that states its sample complexity."
