@@ -112,7 +112,8 @@ class RaceCoupling:
         rounds = _check.integer("draws", draws, least=1)
         shared = require_shared(shared)
         nodes = list(_tree(len(self.categories), records=size, most=self.most_vectors))
-        probabilities = [_probabilities(law, categories=self.categories) for law in laws]
+        public = label_keys(self.categories)
+        probabilities = [_probabilities(law, public=public) for law in laws]
         keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
         step = max(1, _MOST_CELLS // max((math.comb(size + len(cuts) - 2, size) for cuts in nodes), default=1))
         for start in range(0, rounds, step):
@@ -224,7 +225,11 @@ class _Race:
 
     def _log_weights(self, probabilities: _Floats) -> _Floats:
         """Return the log probability of each vector, up to a constant."""
-        masses = np.array([probabilities[low:high].sum() for low, high in pairwise(self._cuts)])
+        low, high = self._cuts[0], self._cuts[-1]
+        if high - low == len(self._cuts) - 1:  # every group is a single category
+            masses = probabilities[low:high]
+        else:
+            masses = np.array([probabilities[start:stop].sum() for start, stop in pairwise(self._cuts)])
         present = masses > 0
         logs = np.log(masses, out=np.zeros_like(masses), where=present)
         # No matrix product: BLAS may round differently with another number of threads.
@@ -295,14 +300,14 @@ def _count_vectors(total: int, *, groups: int) -> _Counts:
     return np.diff(bars, axis=1, prepend=-1, append=places) - 1
 
 
-def _probabilities(law: object, *, categories: tuple[Hashable, ...]) -> _Floats | None:
-    """Return a law's probabilities, or None for a law that abstains."""
+def _probabilities(law: object, *, public: list[tuple[bool, Any]]) -> _Floats | None:
+    """Return a law's probabilities on the labels with these keys, or None for a law that abstains."""
 
     def ask() -> _Floats | None:
-        if not isinstance(law, Categorical) or label_keys(law.categories) != label_keys(categories):
+        if not isinstance(law, Categorical) or label_keys(law.categories) != public:
             return None
         values = np.array(law.probabilities, dtype=np.float64)
-        valid = values.shape == (len(categories),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
+        valid = values.shape == (len(public),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
         return values if valid else None
 
     return alone(ask, failed=None)
