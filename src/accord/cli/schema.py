@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from accord.cli.discovery import Discovery, discovered_draft
 from accord.cli.guard import guarded
+from accord.errors import InvalidParameter
 from accord.tables import CsvFormat, check_output, draft_schema, outputs, read_header
 
 __all__ = ["schema"]
@@ -22,14 +24,32 @@ def schema(
     separator: Annotated[str, typer.Option(help="What separates cells: , ; | or tab.")] = ",",
     quote: Annotated[str, typer.Option(help="The quotation mark of a CSV file, or an empty text.")] = '"',
     decimal: Annotated[str, typer.Option(help="The decimal mark of numbers: . or ,")] = ".",
+    discover: Annotated[
+        bool, typer.Option("--discover", help="Find kinds, labels and scales privately: spends --epsilon and --delta.")
+    ] = False,
+    epsilon: Annotated[str | None, typer.Option(help="What --discover may spend.")] = None,
+    delta: Annotated[str | None, typer.Option(help="What --discover may spend.")] = None,
+    unit: Annotated[str | None, typer.Option(help="With --discover: the column that says whose record it is.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Ledger of this table, charged by --discover.")] = None,
+    who: Annotated[str | None, typer.Option(help="Who asks, for the ledger; by default the login name.")] = None,
+    why: Annotated[str | None, typer.Option(help="What for, for the ledger.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
 ) -> None:
-    """Draft a schema from the names of the columns, for a person to complete. No row is read."""
+    """Draft a schema for a person to complete: from the names of the columns, or with --discover from private releases.
+
+    Without --discover no row is read.
+    """
     with guarded():
         target = None if out is None else check_output(out, option="--out", force=force, inputs=[data])
         mark = "\t" if separator in {"tab", "\\t"} else separator
         form = CsvFormat(encoding=encoding, separator=mark, quote=quote, decimal=decimal)
-        text = draft_schema(read_header(data, csv=form), csv=form)
+        if discover:
+            asked = Discovery(epsilon=epsilon, delta=delta, unit=unit, ledger=ledger, who=who, why=why)
+            text = discovered_draft(data, csv=form, asked=asked)
+        elif any(option is not None for option in (epsilon, delta, unit, ledger, who, why)):
+            raise InvalidParameter("--epsilon, --delta, --unit, --ledger, --who and --why belong to --discover.")
+        else:
+            text = draft_schema(read_header(data, csv=form), csv=form)
         if target is None:
             sys.stdout.write(text)
             return

@@ -14,6 +14,7 @@ from accord.tables.dates import numbers_from_dates, numbers_from_stored_dates
 from accord.tables.names import shown
 
 __all__ = [
+    "as_text",
     "labels_from_text",
     "labels_from_typed",
     "numbers_from_text",
@@ -147,6 +148,14 @@ def labels_from_typed(cells: pa.Array, *, column: Column) -> NDArray[np.int32]:
     if pa.types.is_boolean(kind) and column.kind == "boolean":  # stored truth needs no spelling
         cells = pc.if_else(cells, column.true[0], column.false[0])
     return labels_from_text(pc.cast(cells, pa.string()), column=column)
+
+
+def as_text(cells: pa.Array) -> pa.Array:
+    """Return cells of any stored type as texts, null for what has no text."""
+    cells = _decoded(cells)
+    if pa.types.is_nested(cells.type) or pa.types.is_binary(cells.type) or pa.types.is_large_binary(cells.type):
+        return pa.nulls(len(cells), pa.large_string())
+    return pc.cast(cells, pa.large_string())
 
 
 def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]:

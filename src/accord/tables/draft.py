@@ -1,14 +1,15 @@
 """A schema to be completed by a person, drafted from the names of the columns alone."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import final
 
 from accord.errors import SchemaMismatch
 from accord.tables.column import UNDECIDED
 from accord.tables.csv_format import CsvFormat
 from accord.tables.names import escaped, normal_form, shown
 
-__all__ = ["draft_schema"]
+__all__ = ["Draft", "draft_schema"]
 
 _HEAD = """\
 # A draft: only the names of the columns were read, no row was.
@@ -39,7 +40,33 @@ decimal = "{decimal}"
 """
 
 
-def draft_schema(header: Sequence[str], *, csv: CsvFormat | None = None) -> str:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What to write for one column of a draft: a kind, labels, and comments; all of it released or public."""
+
+    kind: str = UNDECIDED
+    categories: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    lenient: bool = False
+
+    def lines(self) -> str:
+        """Return the lines of TOML after the column's name."""
+        lines = [f'kind = "{self.kind}"']
+        if self.categories:
+            lines.append("categories = [" + ", ".join(f'"{escaped(one)}"' for one in self.categories) + "]")
+        if self.lenient:
+            lines.append('unreadable = "missing"')
+        return "\n".join([*lines, *(f"# {escaped(comment)}" for comment in self.comments)]) + "\n"
+
+
+def draft_schema(
+    header: Sequence[str],
+    *,
+    csv: CsvFormat | None = None,
+    found: Mapping[str, Draft] | None = None,
+    note: str = "",
+) -> str:
     """Return the text of a draft; `parse_schema` refuses it until every "?" is replaced.
 
     Parameters
@@ -48,6 +75,10 @@ def draft_schema(header: Sequence[str], *, csv: CsvFormat | None = None) -> str:
         The names of the table's columns. One without a name cannot be declared and is left out.
     csv
         How the file is written, if it is not in UTF-8 with commas.
+    found
+        What is known of columns, by name; the others are left to be decided.
+    note
+        A line for the head, such as what was spent to find it out.
 
     Raises
     ------
@@ -55,7 +86,8 @@ def draft_schema(header: Sequence[str], *, csv: CsvFormat | None = None) -> str:
         If a name occurs twice, or no column has a name.
 
     """
-    parts = [_HEAD]
+    known = found or {}
+    parts = [_HEAD if not note else f"# {escaped(note)}\n" + _HEAD.split("\n", 1)[1]]
     if csv is not None and csv != CsvFormat():
         form = {key: escaped(value) for key, value in asdict(csv).items()}
         parts.append(_CSV.format(**form))
@@ -67,7 +99,7 @@ def draft_schema(header: Sequence[str], *, csv: CsvFormat | None = None) -> str:
         if normal_form(name) in seen:
             raise SchemaMismatch(f"the table has two columns named {shown(name)}: rename one.")
         seen.add(normal_form(name))
-        parts.append(f'\n[[columns]]\nname = "{escaped(name)}"\nkind = "{UNDECIDED}"\n')
+        parts.append(f'\n[[columns]]\nname = "{escaped(name)}"\n{known.get(name, Draft()).lines()}')
     if not seen:
         raise SchemaMismatch("no column of the table has a name: add a header line.")
     return "".join(parts)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from accord.errors import DataError, SchemaMismatch
 from accord.tables._cells import (
+    as_text,
     labels_from_text,
     labels_from_typed,
     numbers_from_text,
@@ -27,7 +28,7 @@ from accord.tables.names import listed, normal_form, shown
 from accord.tables.schema import Schema
 from accord.tables.table import Table
 
-__all__ = ["read_batches", "read_header", "read_table"]
+__all__ = ["read_batches", "read_header", "read_table", "read_texts"]
 
 _MOST_NAMES = 12
 _PLAIN = CsvFormat()
@@ -109,6 +110,34 @@ def read_batches(path: Path, *, schema: Schema) -> Iterator[tuple[NDArray[Any], 
     batches, convert = _opened(path, schema=plain)
     for batch in batches:
         yield tuple(convert(cells, column=column) for column, cells in zip(plain.read, batch, strict=True))
+
+
+def read_texts(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[tuple[str, ...], list[pa.Array]]:
+    """Return the names of all columns, and their cells as texts, null for missing; nothing is declared yet.
+
+    Parameters
+    ----------
+    path
+        As in `read_table`. Nested columns of Parquet are all missing.
+    csv
+        How it is written, if it is CSV.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, damaged, or holds no records.
+
+    """
+    form = data_format(path, encoding=csv.encoding)
+    header = _header(path, form, csv=csv)
+    parts: list[list[pa.Array]] = [[] for _ in header]
+    for batch in _batches(path, form, header=header, wanted=range(len(header)), csv=csv):
+        for part, cells in zip(parts, batch, strict=True):
+            part.append(as_text(cells))
+    columns = [pa.chunked_array(part, type=pa.large_string()).combine_chunks() for part in parts]
+    if len(columns[0]) == 0:
+        raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
+    return header, columns
 
 
 def _opened(path: Path, *, schema: Schema) -> tuple[Iterator[list[pa.Array]], Convert]:
