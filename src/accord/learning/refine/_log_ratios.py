@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 
 __all__ = ["STEPS", "log_density_rows", "ratio_steps"]
 
@@ -18,13 +19,13 @@ def log_density_rows(law: Distribution, records: Floats) -> Floats:
     Where a law raises, or answers in another shape, the records are halved until the failing ones stand alone: a
     record on which it fails takes no other with it.
     """
-    try:
-        with np.errstate(all="ignore"):
-            found = np.asarray(law.log_density(records.copy()), dtype=np.float64)
-        if found.shape == (len(records),):
-            return found
-    except Exception:  # noqa: BLE001 - whatever it is, it is this record's failure
-        found = np.empty(0)
+
+    def ask() -> Floats:
+        return np.array(law.log_density(records.copy()), dtype=np.float64)
+
+    found = alone(ask, failed=None)
+    if found is not None and found.shape == (len(records),):
+        return found
     if len(records) == 1:
         return np.full(1, np.nan)
     middle = len(records) // 2
@@ -36,7 +37,8 @@ def ratio_steps(ratios: Floats, starts: NDArray[np.int64], *, clip: float) -> ND
 
     A ratio that is no number counts as 0; an infinite one is clipped.
     """
-    scaled = np.clip(np.where(np.isnan(ratios), 0.0, ratios / clip), -1.0, 1.0)
+    with np.errstate(all="ignore"):
+        scaled = np.clip(np.where(np.isnan(ratios), 0.0, ratios / clip), -1.0, 1.0)
     sizes = np.diff(starts)
     means = scaled if len(scaled) == len(sizes) else np.add.reduceat(scaled, starts[:-1]) / sizes
     whole: NDArray[np.int64] = np.clip(np.rint(means * STEPS), -STEPS, STEPS).astype(np.int64)

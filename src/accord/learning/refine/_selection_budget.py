@@ -31,7 +31,7 @@ def epsilons_of(epsilon: Fraction, delta: Fraction, rounds: int) -> tuple[Fracti
     """
     weights = [GROWTH**number for number in range(rounds)]
     low = epsilon / sum(weights)
-    if delta > 0 and rounds > 1:
+    if delta > 0 and rounds > 1 and epsilon >= _LEAST_EPSILON:
         low = _largest(low, epsilon / weights[-1], weights, epsilon, delta, steps=_COARSE_STEPS, fine=False)
         low = _largest(
             low, min(_GAP * low, epsilon / weights[-1]), weights, epsilon, delta, steps=_FINE_STEPS, fine=True

@@ -59,7 +59,7 @@ class CandidateRefiner:
     epsilon, delta
         The guarantee of one call of `refine`; with delta 0 it is pure.
     rounds
-        1 to 100.
+        1 to 30.
     candidates
         In each round, 1 to 100,000.
     parameters
@@ -117,7 +117,7 @@ class CandidateRefiner:
         object.__setattr__(self, "learner", learner)
         object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
         object.__setattr__(self, "delta", _check.delta(slack) if slack else slack)
-        object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=100))
+        object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=30))
         object.__setattr__(self, "candidates", _check.integer("candidates", candidates, least=1, most=100_000))
         if parameters is not None:
             parameters = _check.integer("parameters", parameters, least=1)
@@ -205,7 +205,16 @@ class CandidateRefiner:
         epsilon: Fraction,
         randomness: PrivateRandomness,
     ) -> int:
-        """Look at the data: the only place where it is done. Return 0 for the current model, j for candidate j - 1."""
+        """Return 0 for the current model, j for candidate j - 1."""
+        scores = self._scores(current, near, data, clip=clip)
+        sensitivity = 2 * STEPS + data.count  # one step for each other unit: roundings
+        mechanism = Exponential(sensitivity=sensitivity, epsilon=epsilon)
+        return cast("int", mechanism.select(scores, randomness=randomness).value)
+
+    def _scores(
+        self, current: Distribution, near: Sequence[Distribution], data: UnitRecords, *, clip: float
+    ) -> NDArray[np.int64]:
+        """Look at the data: the only place where it is done."""
         scores = [0] * (len(near) + 1)
         for records, starts in data.pieces():
             finite = np.asarray(np.isfinite(records).all(axis=1), dtype=np.bool_)
@@ -216,6 +225,4 @@ class CandidateRefiner:
                 with np.errstate(invalid="ignore"):
                     ratios = log_density_rows(law, usable) - base
                 scores[place + 1] += int(ratio_steps(ratios, starts, clip=clip).sum())
-        sensitivity = 2 * STEPS + data.count  # one step for each other unit: roundings
-        mechanism = Exponential(sensitivity=sensitivity, epsilon=epsilon)
-        return cast("int", mechanism.select(np.array(scores, dtype=np.int64), randomness=randomness).value)
+        return np.array(scores, dtype=np.int64)
