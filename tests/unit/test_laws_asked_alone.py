@@ -288,3 +288,35 @@ def test_L3_a_reference_that_looks_across_laws_cannot_break_isolation(kind: Any)
     base = votes(coupling, laws)
     for other in (Normal(3.0, 0.1), ABSTAIN, "no law"):
         assert (votes(coupling, [other, *laws[1:]])[:, 1:] == base[:, 1:]).all()
+
+
+class Secretive(Foreign):
+    """Samples by numpy's global generator and not by the one that it is given."""
+
+    def sample(self, size: int, generator: Generator) -> Any:
+        return legacy.standard_normal((size, 1)) + random.random() + self.law.mean[0]
+
+
+SECRETIVE: list[Distribution] = [Secretive(-0.5), Secretive(0.5)]
+
+
+@pytest.mark.parametrize(
+    "coupling",
+    [
+        PoissonCoupling(Secretive(0.0), most_points=300),
+        PoissonCoupling(Mixture(SECRETIVE, [0.5, 0.5]), most_points=300),
+        TwoStageCoupling(ModelReference(SECRETIVE), candidates=300),
+    ],
+    ids=["reference", "part of a reference", "models"],
+)
+def test_a_public_law_that_reads_global_generators_gives_the_same_points_when_decoded(coupling: Coupling) -> None:
+    laws = [Normal(0.3, 0.01), Normal(5.0, 0.01)]
+    keys = []
+    for seed in (1, 2):
+        with ambient_seed(seed):
+            coupled = coupling.couple(laws, records=1, draws=8, shared=SharedRandomness(7))
+            keys.append(coupled.keys[:, 0].tolist())
+            legacy.standard_normal(3)
+            found = [coupled.decode(draw, key).item() for draw, key in enumerate(coupled.keys[:, 0])]
+            assert max(abs(value - 0.3) for value in found) < 0.5
+    assert keys[0] == keys[1]

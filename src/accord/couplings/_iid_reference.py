@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from accord._abstain import Abstain
 from accord.couplings._ratio_bounds import log_ratio_bound
+from accord.couplings._sampled import sampled
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, log_densities
 from accord.distributions._alone import alone
@@ -48,7 +49,7 @@ class IidReference:
     def points(self, draw: int, batch: int, *, records: int, shared: SharedRandomness) -> NDArray[Any]:
         """Return a batch of tuples, shape (BATCH, records, d)."""
         stream = shared.stream("poisson", "points", draw, batch)
-        drawn = np.asarray(self.law.sample(BATCH * records, stream))
+        drawn = sampled(self.law, BATCH * records, stream)
         return drawn.reshape(BATCH, records, self.law.dimension)
 
     def log_ratios(self, laws: Sequence[Distribution | Abstain], points: NDArray[Any], *, records: int) -> _Floats:

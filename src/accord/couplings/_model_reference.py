@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._line_mixtures import LineMixture, line_mixture, tuple_densities
+from accord.couplings._sampled import sampled
 from accord.couplings._shortfall import usual_candidates
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, Mixture, log_densities
@@ -216,7 +217,7 @@ def widened(
     found: list[Distribution] = []
     for number in range(wanted):
         try:
-            sample = np.asarray(law.sample(size, shared.stream("widened", number)))
+            sample = sampled(law, size, shared.stream("widened", number))
             model = learner_fit(sample, seed=shared.seed("widened", number))
             if isinstance(model, Distribution) and model.dimension == law.dimension:
                 found.append(model)
@@ -229,7 +230,7 @@ def widened(
 
 def _sampled(model: Distribution, count: int, stream: Generator, *, records: int) -> NDArray[Any]:
     """Return tuples of records of a model, shape (count, records, d), shuffled across all."""
-    drawn = np.asarray(model.sample(count * records, stream))
+    drawn = sampled(model, count * records, stream)
     shuffled: NDArray[Any] = stream.permutation(drawn.reshape(count * records, model.dimension))
     return shuffled.reshape(count, records, model.dimension)
 

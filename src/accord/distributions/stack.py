@@ -8,27 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord.distributions._alone import alone
 from accord.distributions._measured import Flags, atom_columns, log_density_at
+from accord.distributions._own import is_own
 from accord.distributions._points import Points
-from accord.distributions.atoms import Atoms
-from accord.distributions.categorical import Categorical
-from accord.distributions.exponential import Exponential
-from accord.distributions.gamma import Gamma
-from accord.distributions.mixture import Mixture
-from accord.distributions.normal import Normal
-from accord.distributions.piecewise import Piecewise
-from accord.distributions.point_mass import PointMass
-from accord.distributions.poisson import Poisson
-from accord.distributions.product import Product
 from accord.distributions.protocol import Distribution
-from accord.distributions.uniform import Uniform
 from accord.errors import InvalidParameter
 
 __all__ = ["log_densities"]
 
 _Floats = NDArray[np.float64]
 _Answer = TypeVar("_Answer")
-
-_LEAVES = frozenset({Categorical, Exponential, Gamma, Normal, Piecewise, PointMass, Poisson, Uniform})
 
 
 def log_densities(
@@ -144,20 +132,8 @@ def _row(law: object, points: Points, atoms: Flags) -> _Floats | None:
 def _asked(law: object, ask: Callable[[], _Answer]) -> _Answer | None:
     """Return ``ask()``, None where it fails; accord's own families leave nothing behind, which saves time."""
     try:
-        if _is_own(law):
+        if is_own(law):
             return ask()
     except Exception:  # noqa: BLE001 - one law's failure is its own
         return None
     return alone(ask, failed=None)
-
-
-def _is_own(law: object) -> bool:
-    """Return whether a law runs no code but accord's: its class and those of its parts are accord's own."""
-    kind = type(law)
-    if kind is Mixture:
-        return all(_is_own(part) for part, _ in law.positive)  # type: ignore[attr-defined]
-    if kind is Product:
-        return all(_is_own(factor) for factor in law.factors)  # type: ignore[attr-defined]
-    if kind is Atoms:
-        return law.rest is None or _is_own(law.rest)  # type: ignore[attr-defined]
-    return kind in _LEAVES
