@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accord.distributions import Distribution
 from accord.distributions.protocol import OnALine
-from accord.learners import Learner
+from accord.learners import Learner, ScipyLearner
 from accord.learning.line_sketch import NoisyCells
 from accord.learning.sketch_fit import fit_all
 from accord.randomness import SharedRandomness
@@ -19,7 +19,7 @@ __all__ = ["cell_masses", "search"]
 _Floats = NDArray[np.float64]
 
 _CANDIDATES = 24
-_FIRST, _MOST = 100, 20_000
+_FIRST, _MOST, _MOST_OF_QUICK = 100, 4000, 20_000
 _GROWTH, _GROWTH_IF_KEPT = 1.5, 4.0
 _MOST_ROUNDS = 24
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
@@ -61,6 +61,7 @@ def search(
     """
     edges = centre + scale * cells.edges
     law, size = opening, float(_FIRST)
+    most = float(_MOST_OF_QUICK if isinstance(learner, ScipyLearner) else _MOST)
     masses = cell_masses(law, edges)
     for number in range(_MOST_ROUNDS):
         key = shared.child("round", number)
@@ -75,9 +76,9 @@ def search(
         losses = [float((((cells.counts - cells.units * option[1]) ** 2) / variance).sum()) for option in options]
         best = int(np.argmin([loss if np.isfinite(loss) else np.inf for loss in losses]))
         law, masses = options[best]
-        if size >= _MOST:
+        if size >= most:
             break
-        size = min(float(_MOST), size * (_GROWTH_IF_KEPT if best == 0 else _GROWTH))
+        size = min(most, size * (_GROWTH_IF_KEPT if best == 0 else _GROWTH))
     return law
 
 
