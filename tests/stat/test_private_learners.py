@@ -18,9 +18,9 @@ from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 from accord.couplings import Coupling, RaceCoupling
-from accord.distributions import Categorical, Normal
+from accord.distributions import Categorical, Mixture, Normal
 from accord.laws import total_variation
-from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
 from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner
 from accord.planning import agnostic_sizes, boosted_sizes, theorem_sizes
 from accord.privacy import NoAnswerType, Release
@@ -239,6 +239,32 @@ def test_L11_to_the_letter_in_short() -> None:
 def test_L11_to_the_letter() -> None:
     hits = count(all_laws(**ASKED), anywhere, runs=40, seed=9302)
     assert interval(hits, 40)[0] >= 0.5
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("share", "least"), [(0.05, 0.05), (0.003, 0.003)])
+def test_L11_L12_contaminated_normal_against_a_list_of_normal_laws(share: float, least: float) -> None:
+    """At sizes that can be run (8e5 records; the benchmark prints L11's own), and within what L11 promises even so.
+
+    99 OPT says nothing at 5 %; at 0.3 % it is 0.3, with no alpha added. Three steps of the list are 0.29 away.
+    """
+    places, scales = range(-4, 5), (0.7, 1.0, 1.4)
+    learner = MinimumDistanceLearner([Normal(place / 4, scale**2) for place in places for scale in scales])
+    law = Mixture([Normal(0.25, 1.0), Normal(6.25, 0.01)], [1 - share, share])
+    private = AgnosticPrivateLearner(learner, epsilon=1, delta="1e-6", parts=200, blocks=40)
+    best = min(total_variation(law, one) for one in learner.candidates)
+    assert abs(best - least) < 1e-3
+    errors = []
+    for run in range(5):
+        key = SharedRandomness(f"9303/{share}/{run}")
+        value = private.release(law.sample(200 * 40 * 100, key.stream("data")), shared=key).value
+        assert not isinstance(value, NoAnswerType)
+        errors.append(float(total_variation(value, law)))
+    print(f"{share}: OPT {best:.4f}, errors {np.round(errors, 4)}")  # noqa: T201 - the figures asked for
+    # A law three steps off is chosen if some set's frequency is 0.14 off, which 200 records do with probability 8e-4 (by
+    # Dvoretzky, Kiefer and Wolfowitz; sets are intervals or two rays): in three of five runs with 5e-9.
+    assert np.median(errors) <= min(99 * best, 0.25)
 
 
 # --- certified --------------------------------------------------------------------------------------------------------
