@@ -1,5 +1,6 @@
 """A private model of many columns together, from noisy tables of a few columns each."""
 
+from accord.marginals.binning import NumericBinning
 from accord.marginals.domain import Column, ColumnKind, Domain
 from accord.marginals.learner import MarginalLearner
 from accord.marginals.model import MarginalModel
@@ -13,4 +14,5 @@ __all__ = [
     "MarginalLearner",
     "MarginalModel",
     "MarginalPlan",
+    "NumericBinning",
 ]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from accord.marginals.domain import Column, ColumnKind
 
-__all__ = ["Grouping", "grouped"]
+__all__ = ["Grouping", "grouped", "nearest_law"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,6 +43,12 @@ class Grouping:
         """Number of groups."""
         return len(self.counts)
 
+    def middles(self, column: Column, *, power: int = 1) -> Floats:
+        """Return the mean of a power of the numbers in each group of a column; 0 for missing cells."""
+        places = np.zeros(column.size)
+        places[: column.values] = np.array(column.positions) ** power
+        return np.bincount(self.group_of, weights=self.within * places).astype(np.float64)
+
 
 def grouped(column: Column, counts: Floats, *, deviation: float, threshold: float, most: int) -> Grouping:
     """Return groups that hold at least ``threshold`` by the noisy counts, where they can, and the law inside each.
@@ -59,14 +65,15 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
         At most so many groups of an ordered column.
 
     """
-    group_of = (
-        _rare_together(counts, threshold)
-        if column.kind is ColumnKind.CATEGORY
-        else _runs(counts, threshold=threshold, most=most)
-    )
-    if column.kind is not ColumnKind.CATEGORY:
-        counts = _with_falling_tails(counts, threshold)
-    law = nearest_law(counts)
+    counted = counts
+    if column.kind is ColumnKind.CATEGORY:
+        group_of = _rare_together(counts, threshold)
+    else:
+        values, rest = counts[: column.values], counts[column.values :]
+        group_of = _runs(values, threshold=threshold, most=most - len(rest))
+        group_of = np.concatenate([group_of, np.full(len(rest), group_of[-1] + 1)])
+        counted = np.concatenate([_with_falling_tails(values, threshold), rest])
+    law = nearest_law(counted)
     sums = np.bincount(group_of, weights=law)
     sizes = np.bincount(group_of).astype(np.float64)
     within = np.where(sums[group_of] > 0, law / np.maximum(sums[group_of], 1e-300), 1 / sizes[group_of])

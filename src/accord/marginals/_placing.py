@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.marginals._coarse import Grouping
+from accord.marginals.domain import Column
 from accord.randomness import Generator
 
 __all__ = ["draw_within", "latent_correlations", "place_within", "prediction_scores"]
@@ -80,7 +81,7 @@ def prediction_scores(
 
 
 def latent_correlations(
-    numbers: Sequence[int], positions: Sequence[Floats], groupings: Sequence[Grouping], table: Table
+    numbers: Sequence[int], columns: Sequence[Column], groupings: Sequence[Grouping], table: Table
 ) -> Floats:
     """Return correlations that the numbers would have had before they were put in groups, shape (d, d).
 
@@ -91,37 +92,35 @@ def latent_correlations(
     ----------
     numbers
         Columns of numbers.
-    positions, groupings
+    columns, groupings
         Of every column.
     table
         Probabilities of the groups of two columns.
 
     """
     found = np.eye(len(groupings))
-    middles = [
-        np.bincount(one.group_of, weights=one.within * place) for one, place in zip(groupings, positions, strict=True)
-    ]
-    squares = [
-        np.bincount(one.group_of, weights=one.within * place**2)
-        for one, place in zip(groupings, positions, strict=True)
-    ]
+    middles = [one.middles(column) for one, column in zip(groupings, columns, strict=True)]
+    squares = [one.middles(column, power=2) for one, column in zip(groupings, columns, strict=True)]
     for left in numbers:
         for right in numbers:
             if left >= right:
                 continue
             law = table(left, right)
+            law = law[: len(law) - columns[left].missing, : law.shape[1] - columns[right].missing]
+            law = law / max(law.sum(), 1e-300)
             sides = ((law.sum(axis=1), left), (law.sum(axis=0), right))
-            means = [float(share @ middles[column]) for share, column in sides]
+            means = [float(share @ middles[column][: len(share)]) for share, column in sides]
             kept = [
-                float(share @ middles[column] ** 2) - mean**2
+                float(share @ middles[column][: len(share)] ** 2) - mean**2
                 for (share, column), mean in zip(sides, means, strict=True)
             ]
             whole = [
-                float(share @ squares[column]) - mean**2 for (share, column), mean in zip(sides, means, strict=True)
+                float(share @ squares[column][: len(share)]) - mean**2
+                for (share, column), mean in zip(sides, means, strict=True)
             ]
             if min(*kept, *whole) <= 0:
                 continue
-            covariance = float(middles[left] @ law @ middles[right]) - means[0] * means[1]
+            covariance = float(middles[left][: len(law)] @ law @ middles[right][: law.shape[1]]) - means[0] * means[1]
             value = covariance * np.sqrt(whole[0] * whole[1]) / (kept[0] * kept[1])
             found[left, right] = found[right, left] = np.clip(value, -0.999, 0.999)
     return found

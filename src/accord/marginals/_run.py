@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.marginals._budget import ROOT_2, Step
-from accord.marginals._coarse import Grouping, grouped
+from accord.marginals._coarse import Grouping, grouped, nearest_law
 from accord.marginals._counts import Counted
 from accord.marginals._dense import DenseEngine, Tables
 from accord.marginals._fit import STRENGTH, Feature, Fitted, Noisy, fit
@@ -113,7 +113,7 @@ class Run:
                 self._pairs(look)
             self._numbers(look)
             self._rounds(look)
-        self._refit(_LAST_ITERATIONS)
+            self._refit(_LAST_ITERATIONS)
         assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
         return MarginalModel(
             domain=self._domain,
@@ -139,6 +139,8 @@ class Run:
         everything = tuple(range(self._domain.dimension))
         counts = look.laplace(step, everything)
         self._noisy.append(Noisy(everything, counts, np.full(len(counts), math.sqrt(2) * float(step.number))))
+        self._engine = DenseEngine(self._domain.shape, (everything,))
+        self._fitted = Fitted(potentials=(np.log(nearest_law(counts)),), multipliers=())
         self._groupings = tuple(
             Grouping(np.arange(size), np.ones(size), np.zeros(size), np.zeros(size)) for size in self._domain.shape
         )
@@ -198,12 +200,16 @@ class Run:
         for place, (column, grouping) in enumerate(zip(self._domain.columns, self._groupings, strict=True)):
             if column.kind is not ColumnKind.NUMBER or column.size < 2:
                 continue
-            middles = np.bincount(grouping.group_of, weights=grouping.within * np.array(column.positions))
+            middles = grouping.middles(column)
             weights = np.maximum(grouping.counts, 0) + 1e-9
+            if column.missing:
+                weights[-1] = 0.0
             mean = np.average(middles, weights=weights)
             spread = math.sqrt(float(np.average((middles - mean) ** 2, weights=weights))) or 1.0
             steps = np.rint((middles - mean) / spread * SCORE)
             found[place] = np.clip(steps, -LARGEST_SCORE, LARGEST_SCORE).astype(np.int64)
+            if column.missing:
+                found[place][-1] = 0
         return found
 
     def _rounds(self, look: _Private) -> None:

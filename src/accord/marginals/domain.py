@@ -42,10 +42,12 @@ class Column:
     kind
         A `ColumnKind` or its word.
     positions
-        For numbers: the number that each code stands for, increasing, shape (size,); 0 .. size - 1 by default.
+        For numbers: the number that each code (but that of missing cells) stands for, increasing; 0, 1, .. by default.
     other
         The code that stands for a cell that holds no code of the column (missing, foreign, unreadable); the last one by
         default. Choose an own level for that if such cells may be many.
+    missing
+        Whether the last code stands for no value: it has no place in the order and no number.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class Column:
     kind: ColumnKind
     positions: tuple[float, ...]
     other: int
+    missing: bool
 
     def __init__(
         self,
@@ -73,23 +76,31 @@ class Column:
         kind: ColumnKind | str = ColumnKind.CATEGORY,
         positions: Sequence[float] | ArrayLike | None = None,
         other: int | None = None,
+        missing: bool = False,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidParameter("name must be a word that is not empty.")
-        size = _check.integer("size", size, least=1, most=_MOST_LEVELS)
+        size = _check.integer("size", size, least=2 if missing else 1, most=_MOST_LEVELS)
+        values = size - bool(missing)
         try:
             kind = ColumnKind(kind)
         except ValueError:
             raise InvalidParameter("kind must be 'category', 'ordered' or 'number'.") from None
-        places = np.arange(size, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
-        if places.shape != (size,) or not np.isfinite(places).all() or not (np.diff(places) > 0).all():
-            raise InvalidParameter("positions must be one finite number a code, increasing.")
+        places = np.arange(values, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
+        if places.shape != (values,) or not np.isfinite(places).all() or not (np.diff(places) > 0).all():
+            raise InvalidParameter("positions must be one finite number a code of a value, increasing.")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "positions", tuple(places.tolist()))
         fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
         object.__setattr__(self, "other", fallback)
+        object.__setattr__(self, "missing", bool(missing))
+
+    @property
+    def values(self) -> int:
+        """Number of codes that stand for a value."""
+        return len(self.positions)
 
 
 @final

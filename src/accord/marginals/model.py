@@ -155,10 +155,8 @@ class MarginalModel:
         """Return codes for groups; columns of numbers in turn, so that they go along with those already placed."""
         codes = np.empty(groups.shape, dtype=np.int64)
         numbers = self.numbers
-        positions = [np.array(column.positions) for column in self.domain.columns]
-        correlations = (
-            latent_correlations(numbers, positions, self._groupings, self._pair) if len(numbers) > 1 else None
-        )
+        columns = self.domain.columns
+        correlations = latent_correlations(numbers, columns, self._groupings, self._pair) if len(numbers) > 1 else None
         values = np.zeros(groups.shape[::-1])
         for column, grouping in enumerate(self._groupings):
             if correlations is not None and column in numbers:
@@ -170,8 +168,10 @@ class MarginalModel:
                 scores = generator.random(len(groups))
             codes[:, column] = place_within(grouping, groups[:, column], scores)
             if column in numbers:
-                placed = positions[column][codes[:, column]]
-                values[column] = (placed - placed.mean()) / (placed.std() or 1.0)
+                present = codes[:, column] < columns[column].values
+                placed = np.array(columns[column].positions)[codes[present, column]]
+                if placed.size:
+                    values[column, present] = (placed - placed.mean()) / (placed.std() or 1.0)
         return codes
 
     def _pair(self, left: int, right: int) -> Floats:

@@ -1,0 +1,274 @@
+"""Numbers as codes of cells, and back: declared edges, equal cells, or cells at private quantiles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accord import _check
+from accord._exact import Number
+from accord.errors import InvalidParameter
+from accord.marginals._counts import WHOLE, unit_weights
+from accord.marginals._quantiles import Sorted, private_range, quantile_edges
+from accord.marginals.domain import Column, ColumnKind
+from accord.privacy import Neighbouring, PureDP, Release
+from accord.randomness import Generator, PrivateRandomness, require_private
+
+__all__ = ["NumericBinning"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_MOST_CELLS = 1 << 15
+_MOST_STEPS = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class NumericBinning:
+    """Cells ``[edges[i], edges[i + 1])`` of a column of numbers, the last one with its upper end.
+
+    Formal guarantees
+    -----------------
+    - Each cell of the table alone decides what it becomes: a number outside goes to the nearest cell, what is no finite
+      number to the code for missing cells, or to the last cell if there is none.
+    - `private` is epsilon-DP, exactly, under replacing one unit.
+    - Decoded numbers lie in their cell, and are multiples of ``10^-decimals`` where the cell has some.
+    - Not promised: that records lie inside a cell as the data do. They follow a density that is linear in each cell.
+
+    Parameters
+    ----------
+    edges
+        Shape (m + 1,), finite, increasing; public.
+    decimals
+        Numbers are multiples of ``10^-decimals``, from -9 to 12; None for real numbers.
+    missing
+        Whether there is a code, the last, for missing cells.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are not as above.
+
+    Examples
+    --------
+    >>> binning = NumericBinning.equal(0, 100, cells=4, decimals=0, missing=True)
+    >>> binning.encode([3, 99, 1000, float("nan"), "?"]).tolist()
+    [0, 3, 3, 4, 4]
+    >>> binning.column("age").size
+    5
+
+    """
+
+    edges: tuple[float, ...]
+    decimals: int | None
+    missing: bool
+
+    def __init__(
+        self, edges: Sequence[float] | ArrayLike, *, decimals: int | None = None, missing: bool = False
+    ) -> None:
+        ends = np.asarray(edges, dtype=np.float64)
+        if ends.ndim != 1 or not 2 <= len(ends) <= _MOST_CELLS + 1:
+            raise InvalidParameter("edges must be two or more increasing numbers, at most 32769.")
+        if not np.isfinite(ends).all() or not (ends[:-1] < ends[1:]).all():
+            raise InvalidParameter("edges must be finite and increasing.")
+        object.__setattr__(self, "edges", tuple(ends.tolist()))
+        object.__setattr__(self, "decimals", _decimals(decimals))
+        object.__setattr__(self, "missing", bool(missing))
+
+    @classmethod
+    def equal(
+        cls, low: float, high: float, *, cells: int, decimals: int | None = None, missing: bool = False
+    ) -> "NumericBinning":
+        """Return cells of equal width between public bounds."""
+        count = _check.integer("cells", cells, least=1, most=_MOST_CELLS)
+        if not -np.inf < low < high < np.inf:
+            raise InvalidParameter("low must be below high, both finite.")
+        return cls(np.linspace(low, high, count + 1), decimals=decimals, missing=missing)
+
+    @classmethod
+    def private(
+        cls,
+        values: ArrayLike,
+        *,
+        epsilon: Number,
+        cells: int = 32,
+        bounds: tuple[float, float] | None = None,
+        decimals: int | None = None,
+        missing: bool = False,
+        units: ArrayLike | None = None,
+        unit: str | None = None,
+        randomness: PrivateRandomness | None = None,
+    ) -> "Release[NumericBinning]":
+        """Cut at private quantiles, halves of halves, into cells with about the same number of records.
+
+        Parameters
+        ----------
+        values
+            Shape (n,).
+        epsilon
+            For the edges, and a third of it for the ends if there are no bounds.
+        cells
+            A power of two; there are fewer where many numbers are equal.
+        bounds
+            Public ends. Without them ends are found on a grid of all scales from 2^-66 to 2^66, then closer.
+        decimals, missing
+            As in the class.
+        units, unit
+            As in `MarginalLearner.release`.
+        randomness
+            Leave it out.
+
+        """
+        source = require_private(randomness)
+        total = _check.epsilon(epsilon)
+        count = _check.integer("cells", cells, least=2, most=1 << 12)
+        if count & (count - 1):
+            raise InvalidParameter("cells must be a power of two: cells are halved.")
+        column = _numbers(values)
+        weights, whole = (None, 1) if units is None else (unit_weights(units, records=len(column))[0], WHOLE)
+        numbers = Sorted.of(column, weights, whole)
+        left = total
+        if bounds is None:
+            left = total * Fraction(2, 3)
+            ends = private_range(numbers, epsilon=total - left, source=source)
+        elif -np.inf < bounds[0] < bounds[1] < np.inf:
+            ends = (float(bounds[0]), float(bounds[1]))
+        else:
+            raise InvalidParameter("bounds must be two finite numbers, the lower first.")
+        places = _decimals(decimals)
+        edges = quantile_edges(
+            numbers,
+            ends=ends,
+            levels=count.bit_length() - 1,
+            step=None if places is None else 10.0**-places,
+            epsilon=left,
+            source=source,
+        )
+        word = unit or ("record" if units is None else "unit")
+        guarantee = PureDP(total, Neighbouring.REPLACE_ONE, word)
+        return Release(cls(edges, decimals=places, missing=missing), guarantee)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return len(self.edges) - 1
+
+    def column(self, name: str) -> Column:
+        """Return the column of a `Domain` that these codes make."""
+        ends = np.array(self.edges)
+        return Column(
+            name,
+            self.cells + self.missing,
+            kind=ColumnKind.NUMBER,
+            positions=ends[:-1] + np.diff(ends) / 2,
+            missing=self.missing,
+        )
+
+    def encode(self, values: ArrayLike) -> Ints:
+        """Return the code of each number, shape (n,)."""
+        numbers = _numbers(values)
+        if self.decimals is not None:
+            numbers = np.round(numbers, self.decimals)
+        codes = np.searchsorted(np.array(self.edges[1:-1]), numbers, side="right")
+        return np.where(np.isnan(numbers), self.cells - (not self.missing), codes).astype(np.int64)
+
+    def decode(self, codes: ArrayLike, generator: Generator, *, masses: ArrayLike | None = None) -> Floats:
+        """Return a number for each code, NaN for missing ones, shape (n,).
+
+        Parameters
+        ----------
+        codes
+            Shape (n,), as from `encode` or a model.
+        generator
+            Where the places inside cells come from.
+        masses
+            Probability of each code, to draw from a density that is linear in each cell and leans as the neighbours
+            do; constant in each cell by default.
+
+        """
+        places = np.asarray(codes, dtype=np.int64)
+        if ((places < 0) | (places >= self.cells + self.missing)).any():
+            raise InvalidParameter(f"codes must be from 0 to {self.cells + self.missing - 1}.")
+        absent = places >= self.cells
+        cell = np.where(absent, 0, places)
+        slopes = np.zeros(self.cells) if masses is None else self._slopes(np.asarray(masses, dtype=np.float64))
+        level = _leaning(generator.random(len(cell)), slopes[cell])
+        ends = np.array(self.edges)
+        low, high = ends[cell], ends[cell + 1]
+        found = low + level * (high - low)
+        if self.decimals is not None:
+            found = _snapped(found, low, high, step=10.0**-self.decimals, decimals=self.decimals)
+        return np.where(absent, np.nan, np.clip(found, low, high))
+
+    def _slopes(self, masses: Floats) -> Floats:
+        """Return how much the density rises across each cell, over its mean: as towards the gentler neighbour."""
+        if masses.shape[0] < self.cells:
+            raise InvalidParameter("masses must be one probability a code.")
+        ends = np.array(self.edges)
+        widths = np.diff(ends)
+        heights = masses[: self.cells] / widths
+        middles = ends[:-1] + widths / 2
+        rises = np.diff(heights) / np.diff(middles) if self.cells > 1 else np.zeros(0)
+        before, after = np.concatenate([[0.0], rises]), np.concatenate([rises, [0.0]])
+        gentle = np.where(before * after > 0, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
+        relative = np.divide(gentle * widths, heights, out=np.zeros(self.cells), where=heights > 0)
+        return np.asarray(np.clip(relative, -2.0, 2.0))
+
+
+def _decimals(decimals: int | None) -> int | None:
+    if decimals is None:
+        return None
+    return _check.integer("decimals", decimals, least=-9, most=12)
+
+
+def _numbers(values: ArrayLike) -> Floats:
+    """Return a column as floats, each cell read on its own: NaN for what is no finite number."""
+    array: NDArray[Any] = values if isinstance(values, np.ndarray) else _cells(values)
+    if array.ndim != 1:
+        raise InvalidParameter("values must have shape (n,).")
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    if array.dtype.kind in "iufb":
+        numbers = array.astype(np.float64)
+    else:
+        numbers = np.array([_number(cell) for cell in array.tolist()], dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _cells(values: Any) -> NDArray[np.object_]:  # noqa: ANN401 - whatever can be gone through
+    cells = list(values)
+    column = np.empty(len(cells), dtype=object)
+    for place, cell in enumerate(cells):
+        column[place] = cell
+    return column
+
+
+def _number(cell: object) -> float:
+    if isinstance(cell, (bool, str, bytes)) or cell is None:
+        return np.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _leaning(level: Floats, slope: Floats) -> Floats:
+    """Return where the law with density ``1 + slope (u - 1/2)`` on (0, 1) reaches a level."""
+    straight = np.abs(slope) < 1e-9
+    bend = np.where(straight, 1.0, slope)
+    base = 1 - bend / 2
+    root = (np.sqrt(np.maximum(base**2 + 2 * bend * level, 0.0)) - base) / bend
+    return np.where(straight, level, np.clip(root, 0.0, 1.0))
+
+
+def _snapped(found: Floats, low: Floats, high: Floats, *, step: float, decimals: int) -> Floats:
+    """Return the multiple of a step in each cell that stands for the stretch of the cell a number lies in."""
+    first = np.ceil(np.round(low / step, 6))
+    last = np.ceil(np.round(high / step, 6)) - 1
+    count = np.minimum(last - first + 1, _MOST_STEPS * 1024.0)
+    level = (found - low) / (high - low)
+    rank = np.floor(np.clip(level, 0.0, 1 - 1e-12) * count)
+    return np.where(count >= 1, np.round((first + rank) * step, decimals), found)

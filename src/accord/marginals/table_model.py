@@ -1,0 +1,99 @@
+"""The released law of a declared table, and rows drawn from it."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord import _check
+from accord.marginals.binning import NumericBinning
+from accord.marginals.model import MarginalModel
+from accord.randomness import Generator
+from accord.tables import Schema
+
+__all__ = ["TableModel"]
+
+_TRIES = 20
+Ints = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableModel:
+    """A private model of numbers, labels and missing cells.
+
+    Formal guarantees
+    -----------------
+    - Everything here follows from what was released and from the schema; drawing rows is free.
+    - A column that is declared as required never has a missing cell; other columns have as many as the law says.
+    - Not promised: that rows drawn with ``rounded=True`` are independent; see `MarginalModel.rounded`.
+
+    Parameters
+    ----------
+    schema
+        What was declared.
+    binnings
+        Of each column that is read; None for labels.
+    law
+        Of codes.
+
+    """
+
+    schema: Schema
+    binnings: tuple[NumericBinning | None, ...]
+    law: MarginalModel
+
+    def rows(self, count: int, generator: Generator, *, rounded: bool = True) -> tuple[NDArray[Any], ...]:
+        """Return synthetic cells, one array of shape (count,) for each of ``schema.read``.
+
+        Parameters
+        ----------
+        count
+            At least 1.
+        generator
+            Where the choices come from.
+        rounded
+            Whether tables of one and two columns are the law's, rounded, rather than drawn.
+
+        Returns
+        -------
+        tuple
+            float64 with NaN, or int32 positions of labels with -1, for a missing cell, as in `Table.columns`.
+
+        """
+        count = _check.integer("count", count, least=1)
+        codes = self.law.rounded(count, generator) if rounded else self.law.sample(count, generator)
+        codes = self._without_missing(codes, generator)
+        found: list[NDArray[Any]] = []
+        for place, (column, binning) in enumerate(zip(self.schema.read, self.binnings, strict=True)):
+            if binning is None:
+                labels = codes[:, place]
+                found.append(np.where(labels >= len(column.categories), -1, labels).astype(np.int32))
+                continue
+            values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
+            found.append(values if column.bounds is None else np.clip(values, *column.bounds))
+        return tuple(found)
+
+    def _without_missing(self, codes: Ints, generator: Generator) -> Ints:
+        """Draw again the rows that have a missing cell where none may be; what is left then, from single columns."""
+        required = [place for place, column in enumerate(self.schema.read) if column.required]
+        missing = [self.law.domain.columns[place].size - 1 for place in required]
+        if not required:
+            return codes
+        for _ in range(_TRIES):
+            wrong = (codes[:, required] == missing).any(axis=1)
+            if not wrong.any():
+                return codes
+            codes[wrong] = self.law.sample(int(wrong.sum()), generator)
+        for place, last in zip(required, missing, strict=True):
+            wrong = codes[:, place] == last
+            codes[wrong, place] = _draw(self.law.marginal([place])[:last], int(wrong.sum()), generator)
+        return codes
+
+
+def _draw(masses: NDArray[np.float64], count: int, generator: Generator) -> Ints:
+    """Return codes by their masses, all equally likely if none has any."""
+    total = float(masses.sum())
+    law = masses / total if total > 0 else np.full(len(masses), 1 / len(masses))
+    return generator.choice(len(masses), size=count, p=law).astype(np.int64)
