@@ -37,7 +37,7 @@ SEED = 20_261_130
 RATIO = 1.06
 MOST = 1 << 43
 CONFIDENCE = 0.999
-RUNS = ((30_000, 20_000), (8_000, 2 * MOST))
+RUNS = ((12_000, 20_000), (5_000, 2 * MOST))
 LEVELS = [round(0.5 / 1.1**step, 6) for step in range(58)]
 DIMENSIONS = (2, 3, 4, 5)
 UNIT = 10_000
@@ -57,7 +57,7 @@ def simulated(dimension: int, size: int, *, runs: int, generator: Generator) -> 
     product = factor @ factor.transpose(0, 2, 1)
     stretch: _Floats = np.linalg.eigvalsh(product / freedom - np.eye(dimension)).astype(np.float64)
     shift = generator.standard_normal((runs, dimension)) / math.sqrt(size)
-    return np.concatenate([distances(shift[at : at + 500], stretch[at : at + 500]) for at in range(0, runs, 500)])
+    return np.concatenate([distances(shift[at : at + 100], stretch[at : at + 100]) for at in range(0, runs, 100)])
 
 
 def distances(shift: _Floats, stretch: _Floats) -> _Floats:
@@ -131,8 +131,8 @@ def bands_of(dimension: int) -> dict[str, Any]:
 
 
 def make_table() -> dict[str, Any]:
-    """Simulate everything, about ten minutes on two cores, and return the table as plain data."""
-    with multiprocessing.Pool(2) as pool:
+    """Simulate everything, a few minutes, and return the table as plain data."""
+    with multiprocessing.Pool(len(DIMENSIONS)) as pool:
         tables = pool.map(bands_of, DIMENSIONS[::-1], chunksize=1)[::-1]
     return {
         "confidence": CONFIDENCE,

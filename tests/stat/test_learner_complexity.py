@@ -4,7 +4,9 @@ Failures at the certified b are rarer than promised; the counts allowed leave a 
 Seeds are fixed.
 """
 
+import json
 import math
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLe
 from accord.learners._deviation import records_for_deviation
 from accord.learners._normal_accuracy import expected_kl, log_tail, records_for
 from accord.learners._normal_line import failure_chances, total_variations
-from accord.learners._normal_sizes import least_size, stiffness
+from accord.learners._normal_sizes import geometric_sizes, least_size, stiffness
 from accord.randomness import Generator
 
 SEED = 20261130
@@ -70,7 +72,9 @@ def failures(records: int, *, dimension: int, alpha: float, runs: int) -> int:
     return sum(total_variation(fit, truth) >= alpha for fit in fits)
 
 
-@pytest.mark.parametrize(("dimension", "alpha", "runs"), [(1, 0.25, 1500)])
+@pytest.mark.parametrize(
+    ("dimension", "alpha", "runs"), [(1, 0.25, 1500), (2, 0.3, 160), (3, 0.35, 160), (5, 0.45, 160)]
+)
 def test_L9_normal_fits_keep_the_promise_and_fewer_records_do_not(dimension: int, alpha: float, runs: int) -> None:
     beta = 0.1
     records = GaussianLearner(dimension=dimension).sample_complexity(alpha, beta)
@@ -232,6 +236,36 @@ def test_least_size_is_right_for_a_chance_that_rises_in_between() -> None:
 
 def chance_divergence(p: float, q: float) -> float:
     return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+def test_stored_quantiles_are_a_whole_table() -> None:
+    text = resources.files("accord.learners").joinpath("learner_pivots.json").read_text(encoding="utf-8")
+    table = json.loads(text)
+    assert table["confidence"] == 0.999
+    assert [part["dimension"] for part in table["tables"]] == [2, 3, 4, 5]
+    for part in table["tables"]:
+        rows = np.array(part["bands"])
+        grid = geometric_sizes(part["dimension"] + 2, int(rows[-1, 1]), ratio=table["ratio"])
+        assert grid[-1] == rows[-1, 1]
+        assert (rows[:, 0] <= rows[:, 1]).all()
+        ends = np.searchsorted(grid, rows[:, :2])  # bands follow each other without a hole
+        np.testing.assert_array_equal(grid[ends], rows[:, :2])
+        np.testing.assert_array_equal(ends[1:, 0], ends[:-1, 1] + 1)
+        assert (np.diff(rows[:, 2:], axis=1) >= 0).all()  # rarer is farther
+        level = int(np.argmin(np.abs(np.array(table["levels"]) - 0.1)))
+        stored = rows[rows[:, 0] > 1000, 2 + level] / table["unit"]
+        assert stored.max() < 1.04 * stored.min()  # sqrt(b) TV has a limit law
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6])
+def test_sizes_fall_with_alpha_and_beta_step_by_step(dimension: int) -> None:
+    learner = GaussianLearner(dimension=dimension)
+    for beta in (0.3, 1 / 16, 0.003):
+        sizes = [learner.sample_complexity(alpha, beta) for alpha in np.geomspace(2e-3, 0.8, 40)]
+        assert sizes == sorted(sizes, reverse=True)
+    for alpha in (0.3, 0.02):
+        sizes = [learner.sample_complexity(alpha, beta) for beta in np.geomspace(1e-7, 0.6, 30)]
+        assert sizes == sorted(sizes, reverse=True)
 
 
 # --- minimum distance -------------------------------------------------------------------------------------------------
