@@ -12,7 +12,7 @@ from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
 from accord.marginals._counts import WHOLE, unit_weights
-from accord.marginals._quantiles import Sorted, private_range, quantile_edges
+from accord.marginals._quantiles import Sorted, private_range, quantile_edges, range_units
 from accord.marginals.domain import Column, ColumnKind
 from accord.privacy import Neighbouring, PureDP, Release
 from accord.randomness import Generator, PrivateRandomness, require_private
@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MOST_CELLS = 1 << 15
 _MOST_STEPS = 1 << 20
+RANGE_SHARE = Fraction(1, 2)
+"""Of a private binning's epsilon, what goes to its ends where there are no bounds."""
 
 
 @final
@@ -109,11 +111,12 @@ class NumericBinning:
         values
             Shape (n,).
         epsilon
-            For the edges, and a third of it for the ends if there are no bounds.
+            For the edges, and half of it for the ends if there are no bounds.
         cells
             A power of two; there are fewer where many numbers are equal.
         bounds
-            Public ends. Without them ends are found on a grid of all scales from 2^-66 to 2^66, then closer.
+            Public ends. Without them quartiles are found on a grid of all scales from 2^-66 to 2^66, then ends
+            around them; `units_needed` says for how many units this works.
         decimals, missing
             As in the class.
         units, unit
@@ -132,8 +135,9 @@ class NumericBinning:
         numbers = Sorted.of(column, weights, whole)
         left = total
         if bounds is None:
-            left = total * Fraction(2, 3)
-            ends = private_range(numbers, epsilon=total - left, source=source)
+            left = total * (1 - RANGE_SHARE)
+            present = len(column) if units is None else len(np.unique(np.asarray(units)))
+            ends = private_range(numbers, units=present, epsilon=total - left, source=source)
         elif -np.inf < bounds[0] < bounds[1] < np.inf:
             ends = (float(bounds[0]), float(bounds[1]))
         else:
@@ -150,6 +154,11 @@ class NumericBinning:
         word = unit or ("record" if units is None else "unit")
         guarantee = PureDP(total, Neighbouring.REPLACE_ONE, word)
         return Release(cls(edges, decimals=places, missing=missing), guarantee)
+
+    @staticmethod
+    def units_needed(epsilon: Number) -> int:
+        """Return the least number of units with which `private` without bounds finds where the numbers are."""
+        return range_units(_check.epsilon(epsilon) * RANGE_SHARE)
 
     @property
     def cells(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.marginals.binning import NumericBinning
@@ -24,11 +24,12 @@ from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, require_private
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
+from accord.tables.names import shown
 
 __all__ = ["Cut", "TableLearner", "TablePlan"]
 
 Progress = Callable[[int, int, str], None]
-_CUTS_SHARE = Fraction(1, 10)
+_CUTS_SHARE, _CUTS_SHARE_WITHOUT_BOUNDS = Fraction(1, 10), Fraction(1, 4)
 _FEWEST_CELLS, _MOST_CELLS, _MOST_ALONE = 8, 32, 256
 _RECORDS_PER_CELL = 100
 _WHOLE_CELLS = 64
@@ -135,7 +136,7 @@ class TableLearner:
     >>> table = Table(columns=(sex, 160.0 + 10 * sex + np.arange(2000) % 7), units=None, schema=declared)
     >>> learner = TableLearner(declared, epsilon=3, delta="1e-6")
     >>> print(learner.plan(2000).lines()[0])
-    column height: private quantiles, 32 cells at most, epsilon 0.3
+    column height: private quantiles, 32 cells at most, epsilon 0.75
     >>> model = learner.release(table).value
     >>> from accord.randomness import SharedRandomness
     >>> rows = model.rows(1000, SharedRandomness(0).stream("rows"))
@@ -176,6 +177,11 @@ class TableLearner:
         several_records
             Whether a unit may have several records.
 
+        Raises
+        ------
+        NotEnoughRecords
+            As in `release`.
+
         """
         count = _check.integer("units", units, least=1)
         cuts = self._cuts(count)
@@ -212,6 +218,8 @@ class TableLearner:
         ------
         InvalidParameter
             If the table is of another schema.
+        NotEnoughRecords
+            If there are too few units to find columns of numbers without bounds; nothing has been spent.
         BudgetExceeded
             If the ledger's cap does not allow it; nothing has been spent.
 
@@ -253,13 +261,28 @@ class TableLearner:
     def _cuts(self, units: int) -> tuple[Cut, ...]:
         numbers = [column for column in self.schema.read if column.is_number]
         fixed = {column.name: _fixed_cut(column) for column in numbers}
-        private = sum(1 for cut in fixed.values() if cut is None)
-        share = self.epsilon * _CUTS_SHARE / max(1, private)
+        private = [column for column in numbers if fixed[column.name] is None]
+        bounded = all(column.bounds is not None for column in private)
+        share = self.epsilon * (_CUTS_SHARE if bounded else _CUTS_SHARE_WITHOUT_BOUNDS) / max(1, len(private))
+        self._refuse_few(private, share=share, units=units)
         cells = self.cells or self._cells(units)
         return tuple(
             fixed[column.name] or Cut(name=column.name, how="private quantiles", cells=cells, epsilon=share)
             for column in numbers
         )
+
+    def _refuse_few(self, columns: list[Declared], *, share: Fraction, units: int) -> None:
+        """Refuse to look for numbers without bounds among too few units: public numbers alone decide."""
+        lost = [shown(column.name) for column in columns if column.bounds is None]
+        needed = NumericBinning.units_needed(share) if lost else 0
+        if units < needed:
+            names = ", ".join(lost)
+            message = (
+                f"to find where the numbers of {names} are, {needed} records or units of privacy are needed at this "
+                f"epsilon, and there are {units}: state bounds for them in the schema, or leave them out. Nothing was "
+                f"spent."
+            )
+            raise NotEnoughRecords(message, needed=needed, present=units)
 
     def _cells(self, units: int) -> int:
         """Return a power of two of cells that noise leaves something of; more if the column is alone."""
