@@ -33,7 +33,7 @@ ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "
 def labels(found: Plan, truth: Any, key: SharedRandomness) -> bool:
     learner = PrivateLearner(EmpiricalLearner(range(len(truth))), **ASKED, method="certified")
     data = key.stream("data").choice(len(truth), size=found.records, p=truth)
-    value = learner.release(data, shared=key).value
+    value: Any = learner.release(data, shared=key).value
     if isinstance(value, NoAnswerType):
         return False
     return 0.5 * float(np.abs(np.array(value.probabilities) - truth).sum()) < 0.1

@@ -222,7 +222,7 @@ def test_S12_numbers_to_reach(learner: object, most: int) -> None:
 
 
 def test_sizes_fall_as_alpha_and_epsilon_rise() -> None:
-    learner = EmpiricalLearner(range(16))
+    learner = EmpiricalLearner(range(3))
     by_alpha = [plan(learner, **(ASKED | {"alpha": a}), method="certified").records for a in ("0.05", "0.1", "0.2")]
     by_epsilon = [plan(learner, **(ASKED | {"epsilon": e}), method="certified").records for e in ("0.25", "1", "4")]
     for sizes in (by_alpha, by_epsilon):

@@ -91,7 +91,10 @@ def _plans(
     source: GaussianLearner | EmpiricalLearner, asked: dict[str, str], *, method: str, recompute: bool
 ) -> dict[str, Plan]:
     if method == "all":
-        return all_plans(source, **asked, recompute=recompute)
+        plans = all_plans(source, **asked, recompute=recompute)
+        if not plans:
+            raise InvalidParameter("no method found sizes: allow a larger alpha, beta, epsilon or delta.")
+        return plans
     kind: Literal["theorem", "certified"]
     if method == "theorem":
         kind = "theorem"

@@ -190,7 +190,12 @@ def all_plans(
     request = _request(alpha, beta, epsilon, delta, "certified")
     found: list[Plan] = []
     if request.epsilon <= _LARGEST["theorem"]:
-        found += [_by_theorem(sample_complexity, request, kind, 3) for kind in ("black-box", "boosted")]
+        for kind in ("black-box", "boosted"):
+            try:
+                found.append(_by_theorem(sample_complexity, request, kind, 3))
+            except InvalidParameter:
+                if type(sample_complexity) not in (EmpiricalLearner, GaussianLearner):
+                    raise  # else its own m ends there, and the other methods go on
     found += _certified(sample_complexity, request, recompute=recompute, everything=True)
     return {one.certificate.method: one for one in found}
 
