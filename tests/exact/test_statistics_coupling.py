@@ -255,3 +255,11 @@ def test_L3_a_product_is_isolated_only_while_its_parts_are() -> None:
     for other in (False, 1, None):
         part.isolated = other
         assert coupling.isolated is False
+
+
+@pytest.mark.parametrize("law", [Exponential(1.7e308), Gamma(2.0, 1e308)], ids=["exponential", "gamma"])
+def test_records_beyond_the_largest_double_are_that_double(law: Any) -> None:
+    coupled = StatisticCoupling(type(law)).couple([law], records=20, draws=5, shared=SharedRandomness(1))
+    records = np.stack([coupled.decode(draw, key) for draw, key in enumerate(coupled.keys[:, 0])])
+    assert np.isfinite(records).all()
+    assert (records == np.finfo(np.float64).max).any()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from accord.couplings import HashedLattice
-from accord.distributions import Distribution, Mixture, Normal, Piecewise, Product, Uniform
+from accord.distributions import Distribution, Exponential, Gamma, Mixture, Normal, Piecewise, Product, Uniform
 from accord.randomness import SharedRandomness
 
 LINE = 5.5
@@ -34,12 +34,15 @@ def kolmogorov(levels: Floats) -> float:
     return float(max(above.max(), below.max()) * math.sqrt(n))
 
 
-ON_A_LINE: dict[str, Normal | Uniform | Mixture | Piecewise] = {
+ON_A_LINE: dict[str, Normal | Uniform | Mixture | Piecewise | Exponential | Gamma] = {
     "standard": Normal(0.0, 1.0),
     "tiny, far": Normal(1e3, 1e-12),
     "huge": Normal(-1e7, 1e12),
     "box": Uniform(-3.0, 5e-3),
     "histogram": Piecewise([0.0, 1.0, 1.5, 40.0], [0.2, 0.5, 0.3]),
+    "waits": Exponential(1e-9),
+    "gamma, steep": Gamma(1.0, 3e5),
+    "gamma, round": Gamma(40.0, 1e-3),
     "two scales": Mixture([Normal(0.0, 1e-12), Normal(50.0, 1e8)], [0.4, 0.6]),
 }
 

@@ -7,7 +7,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.distributions import Distribution, Measure, Mixture, Normal, Piecewise, Product, Uniform
+from accord.distributions import (
+    Distribution,
+    Exponential,
+    Gamma,
+    Measure,
+    Mixture,
+    Normal,
+    Piecewise,
+    Product,
+    Uniform,
+)
 from accord.errors import FitFailed
 
 __all__ = ["BoundedLaw", "Floats", "Integers", "reach"]
@@ -17,6 +27,9 @@ Integers = NDArray[np.int64]
 
 _DEVIATIONS = 7.0
 """A normal law has 2.6e-12 of its mass farther out in one column."""
+
+_LOG_TAIL = 24.0
+"""The tail of a gamma law that is left out has at most exp(-24) of the mass, below 4e-11."""
 
 _SLACK = 2.0**-40
 _LARGEST_INDEX = 2.0**50
@@ -39,8 +52,9 @@ def reach(law: object) -> tuple[Floats, Floats]:
             return np.array(law.mean) - _DEVIATIONS * spread, np.array(law.mean) + _DEVIATIONS * spread
         case Uniform():
             return np.array(law.low), np.array(law.high)
-        case Piecewise():
-            return np.array(law.edges[:1]), np.array(law.edges[-1:])
+        case Piecewise() | Exponential() | Gamma():
+            ends = _ends(law)
+            return np.array(ends[:1]), np.array(ends[1:])
         case Product():
             corners = [reach(factor) for factor in law.factors]
             return np.concatenate([low for low, _ in corners]), np.concatenate([high for _, high in corners])
@@ -53,6 +67,17 @@ def reach(law: object) -> tuple[Floats, Floats]:
                 raise FitFailed("a law must say where its mass is, by reach()")
             low, high = method()
             return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+
+def _ends(law: Piecewise | Exponential | Gamma) -> tuple[float, float]:
+    """Return where nearly all of the mass on a line begins and ends."""
+    match law:
+        case Piecewise():
+            return law.edges[0], law.edges[-1]
+        case Exponential():
+            return 0.0, _LOG_TAIL * law.scale
+        case Gamma():  # P(X > a + sqrt(2 a t) + t) <= exp(-t) for a scale of 1
+            return 0.0, (law.shape + math.sqrt(2.0 * _LOG_TAIL * law.shape) + _LOG_TAIL) * law.scale
 
 
 @final

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 
 from accord.couplings._cell_race import CellRace, Floats, Integers, Points
-from accord.couplings._statistic_sums import LogSum, stirling_rest
+from accord.couplings._statistic_sums import LogSum, finite_exp, stirling_rest
 from accord.distributions import Gamma
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness
@@ -181,7 +181,7 @@ class GammaStatistic:
         *cell, number = np.frombuffer(key, dtype="<i8").tolist()
         point = race.point(draw, np.array(cell, dtype=np.int64), number)
         logs = self.log_proportions(point)[0] + self.places(point)[0]
-        return np.asarray(np.exp(logs)[:, None], dtype=np.float64)
+        return finite_exp(logs)[:, None]
 
 
 @final

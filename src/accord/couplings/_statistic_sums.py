@@ -12,7 +12,7 @@ from accord.distributions import Exponential, Poisson
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness
 
-__all__ = ["ExponentialSum", "LogSum", "PoissonSum", "stirling_rest"]
+__all__ = ["ExponentialSum", "LogSum", "PoissonSum", "finite_exp", "stirling_rest"]
 
 _DEPTH = 28.5
 """Each tail left out has probability at most exp(-28.5), below 5e-13, by Chernoff's bound."""
@@ -143,6 +143,12 @@ def stirling_rest(x: Any) -> Any:  # noqa: ANN401 - a float, or an array of them
     return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * x * x)) / (x * x)) / (x * x)) / x
 
 
+def finite_exp(logs: Floats) -> Floats:
+    """Return ``exp(logs)``; what lies beyond the largest double is that double."""
+    with np.errstate(over="ignore"):
+        return np.minimum(np.exp(logs), np.finfo(np.float64).max)
+
+
 # --- exponential ------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +186,7 @@ class ExponentialSum:
         point = race.point(draw, np.array([cell], dtype=np.int64), number)
         shares = shared.stream("records", draw, key.hex()).standard_exponential(self.records)
         logs = np.log(shares) - math.log(shares.sum()) + _places(point, self.width)
-        return np.asarray(np.exp(logs)[:, None], dtype=np.float64)
+        return finite_exp(logs)[:, None]
 
 
 def _places(points: Points, width: float) -> Floats:

@@ -125,8 +125,9 @@ class HashedLattice:
         Parameters
         ----------
         laws
-            Laws with `log_density_bound`, such as `Normal`, `Uniform`, and mixtures and products of them; a law of your
-            own needs a method ``reach()`` too: two corners of a box that holds all but 1e-9 of its mass.
+            Laws with `log_density_bound`, such as `Normal`, `Uniform`, `Piecewise`, `Exponential`, `Gamma` of a shape
+            of at least 1, and mixtures and products of them; a law of your own needs a method ``reach()`` too: two
+            corners of a box that holds all but 1e-9 of its mass.
         records
             1, unless ``record_by_record``.
         draws
