@@ -24,7 +24,7 @@ ROOT_2 = Fraction(14143, 10000)
 
 _GRAIN = 256
 _FINEST = 1 << 30
-_LARGEST_EXACT = 50_000
+_LARGEST_EXACT = 20_000
 _TIGHT = Fraction(998, 1000)
 _MOST_TRIES = 40
 
@@ -65,6 +65,12 @@ class Step:
     times: int
     number: Fraction
     moved: int
+
+    def words(self, whole: int) -> str:
+        """Return its number with what it is, where a unit of privacy weighs ``whole``."""
+        number = float(self.number) if self.noise is Noise.CHOICE else float(self.number) / whole
+        label = {Noise.CHOICE: "epsilon", Noise.LAPLACE: "scale"}.get(self.noise, "standard deviation")
+        return f"{label} {number:.4g}"
 
     def losses(self, *, exact: bool) -> list[tuple[PrivacyLoss, int]]:
         """Return the losses of all its releases and how often each occurs.

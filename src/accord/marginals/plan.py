@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord.marginals._budget import Noise, Step
+from accord.marginals._budget import Step
 from accord.privacy import ApproxDP
 
 __all__ = ["LARGEST_SCORE", "SCORE", "ExpectedError", "MarginalPlan", "Mode", "expected_error", "sizes_of"]
 
 Mode = str
 _MEAN_SIZE = math.sqrt(2 / math.pi)
-SCORE = 4
-"""Standard scores are in quarters."""
+SCORE = 2
+"""Standard scores are in halves."""
 LARGEST_SCORE = 2 * SCORE
 """They are cut off at two."""
 
@@ -87,10 +87,7 @@ class MarginalPlan:
                 f"{float(self.spent):.6g} is spent, and delta {float(self.promised.delta):g}"
             )
         ]
-        for step in self.steps:
-            number = float(step.number) if step.noise is Noise.CHOICE else float(step.number) / self.whole
-            label = {Noise.CHOICE: "epsilon", Noise.LAPLACE: "scale"}.get(step.noise, "standard deviation")
-            found.append(f"{step.times} x {step.what}: {step.noise.value}, {label} {number:.4g}")
+        found.extend(f"{step.times} x {step.what}: {step.noise.value}, {step.words(self.whole)}" for step in self.steps)
         found.extend(
             f"{error.tables} tables of {error.way} columns: mean total variation by noise at most {error.error:.4f}"
             for error in self.errors
@@ -103,6 +100,11 @@ def sizes_of(shape: Sequence[int], tables: Sequence[tuple[int, ...]]) -> list[in
     return [math.prod(shape[column] for column in table) for table in tables]
 
 
+def noise_size(cells: float, deviation: float) -> float:
+    """Return the mean L1 size of Gaussian noise of this deviation."""
+    return cells * deviation * _MEAN_SIZE
+
+
 def expected_error(cells: float, deviation: float, *, units: int) -> float:
     """Return the mean total variation by Gaussian noise of this deviation."""
-    return min(1.0, cells * deviation * _MEAN_SIZE / (2 * units))
+    return min(1.0, noise_size(cells, deviation) / (2 * units))
