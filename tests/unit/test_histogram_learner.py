@@ -90,11 +90,10 @@ def test_L9_histograms_keep_the_promise_exactly_for_two_bins() -> None:
         truth = Piecewise(learner.edges, [share, 1 - share])
         counts = np.arange(records + 1)
         chances = binom.pmf(counts, records, share)
-        apart = [
-            total_variation(learner.fit(np.repeat([0.5, 5.0], [count, records - count]), seed=0), truth)
-            for count in counts
-        ]
-        assert chances[np.array(apart) >= alpha].sum() <= beta
+        fits = [learner.fit(np.repeat([0.5, 5.0], [count, records - count]), seed=0) for count in counts]
+        apart = np.array([abs(fit.masses[0] - share) for fit in fits])
+        assert chances[apart >= alpha].sum() <= beta
+        assert apart[3] == pytest.approx(total_variation(fits[3], truth), rel=1e-6)
     few = records // 8
     chances = binom.pmf(np.arange(few + 1), few, 0.5)
     apart = [abs((count + 0.25) / (few + 0.5) - 0.5) for count in range(few + 1)]
