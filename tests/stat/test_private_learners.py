@@ -184,11 +184,12 @@ def test_L9_needs_its_records() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 def test_L9_to_the_letter_on_all_laws_on_two_atoms() -> None:
+    """A hundred million records a run; learning again from 5 of them is half off now and then, so 80 runs are made."""
     learner = PrivateLearner(AnyBernoulli(), **ASKED, coupling=RACE)
-    hits = count(learner, anywhere, runs=20, seed=9103)
-    assert interval(hits, 20)[0] >= 0.5
+    hits = count(learner, anywhere, runs=80, seed=9105)
+    assert interval(hits, 80)[0] >= 0.5  # from 62 on; at the measured 0.95 fewer have probability 1e-8
 
 
 # --- L10 --------------------------------------------------------------------------------------------------------------
@@ -237,8 +238,8 @@ def test_L11_to_the_letter_in_short() -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_L11_to_the_letter() -> None:
-    hits = count(all_laws(**ASKED), anywhere, runs=40, seed=9302)
-    assert interval(hits, 40)[0] >= 0.5
+    hits = count(all_laws(**ASKED), anywhere, runs=60, seed=9302)
+    assert interval(hits, 60)[0] >= 0.5
 
 
 @pytest.mark.nightly
