@@ -16,10 +16,13 @@ __all__ = ["CELL", "CONSTANT", "FALLBACK_QUANTILES", "UNUSABLE", "ColumnLocation
 _Floats = NDArray[np.float64]
 
 CELL, CONSTANT, UNUSABLE = 0.0, 1.0, 2.0
-"""What a block says of a column: a location with a scale; a single value; no finite number at all."""
+"""What a block says of a column: a location with a scale; a single value; nothing of use."""
 
 FALLBACK_QUANTILES = ((0.25, 0.75), (0.1, 0.9), (0.025, 0.975), (0.0, 1.0))
 """Pairs of quantiles, tried in this order until they differ: the spread of a column with many ties."""
+
+_LARGEST = 1e140
+"""Columns larger, narrower or wider than this have no variance in floats: they are unusable."""
 
 
 @final
@@ -106,7 +109,7 @@ def _describe(column: _Floats) -> _Floats:
     with np.errstate(all="ignore"):
         middle = float(np.quantile(finite, 0.5))
         scale = next((spread for pair in FALLBACK_QUANTILES if (spread := _spread(finite, *pair)) > 0), math.nan)
-    if not (math.isfinite(middle) and 0 < scale < math.inf):
+    if not (abs(middle) <= _LARGEST and 1 / _LARGEST <= scale <= _LARGEST):
         return np.array([UNUSABLE, 0.0, 0.0])
     return np.array([CELL, math.log(scale), middle])
 

@@ -18,7 +18,7 @@ class NormalMixtures:
     Parameters
     ----------
     components
-        At least 1; a single normal law is a mixture of one.
+        1 to 200; a single normal law is a mixture of one.
     covariance
         As in scikit-learn.
 
@@ -28,7 +28,7 @@ class NormalMixtures:
     covariance: CovarianceKind = "full"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "components", _check.integer("components", self.components, least=1))
+        object.__setattr__(self, "components", _check.integer("components", self.components, least=1, most=200))
 
     @property
     def words(self) -> str:

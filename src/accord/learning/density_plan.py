@@ -7,6 +7,7 @@ from typing import final
 from accord import _check
 from accord._exact import Number
 from accord.learning.locate import LocationPlan, location_plan
+from accord.learning.refine._gaussian_budget import squared_budget
 
 __all__ = ["Budget", "DensityPlan", "density_plan"]
 
@@ -51,6 +52,8 @@ def density_plan(*, units: int, columns: int, epsilon: Number, delta: Number) ->
     ------
     NotEnoughRecords
         If there are too few units to locate the columns; nothing is spent.
+    InvalidParameter
+        If epsilon is too small for any useful noise.
 
     Source
     ------
@@ -66,4 +69,5 @@ def density_plan(*, units: int, columns: int, epsilon: Number, delta: Number) ->
     total, slack = _check.epsilon(epsilon), _check.delta(delta)
     location = location_plan(units=units, columns=columns, epsilon=total, delta=slack)
     rest = (min(_MOST_EPSILON, total - location.epsilon), slack - location.delta)
+    squared_budget(*rest)  # refuses what is too little to go on with, before anything is spent
     return DensityPlan(epsilon=total, delta=slack, location=location, rest=rest)

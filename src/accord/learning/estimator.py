@@ -259,11 +259,16 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Name the columns that had no answer."""
         names = self._names()
         wanting = tuple(names[column] for column in released.located.without_answer)
-        message = (
-            f"nothing was released for {', '.join(map(repr, wanting))}: the blocks did not agree on where these "
-            f"columns lie (they were located together), or found no numbers there. All of the budget is spent. "
-            f"Leave such columns out, or bring more records or a larger epsilon."
-        )
+        if wanting:
+            message = (
+                f"nothing was released for {', '.join(map(repr, wanting))}: the blocks did not agree on where these "
+                f"columns lie (they were located together), or found no numbers there. All of the budget is spent. "
+                f"Leave such columns out, or bring more records or a larger epsilon."
+            )
+        else:
+            message = (
+                f"{type(self.estimator).__name__} could not be fitted to what was released. All of the budget is spent."
+            )
         return NothingReleased(message, guarantee=self.guarantee_, columns=wanting)
 
     def __sklearn_tags__(self) -> Tags:

@@ -35,6 +35,7 @@ _LEAST_BLOCK = (10, 12, 14, 16, 20, 20, 24, 24)
 _FEW_VOTES, _LEAST_FEW_BLOCK = 4, 5
 _DRAWS = (100, 200, 300, 300, 300, 400, 500, 600)
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 25), Fraction(3, 10)
+_STEPS = 64
 _FAILURE = Fraction(1, 100)
 _LOCATION_SPREAD, _SCALE_SPREAD = 1.25, 1.2  # of median and log scale of normal records, times sqrt(block size)
 _CELL, _WIDEST = 6.0, 2.0
@@ -135,7 +136,7 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
     --------
     >>> plan = location_plan(units=10_000, columns=1, epsilon=1, delta="1e-6")
     >>> plan.blocks, round(float(plan.epsilon), 3), plan.delta
-    (952, 0.1, Fraction(1, 2000000))
+    (982, 0.097, Fraction(1, 2000000))
     >>> location_plan(units=100, columns=1, epsilon=1, delta="1e-6")
     Traceback (most recent call last):
     accord.errors.NotEnoughRecords: locating 1 column at this epsilon and delta needs 3200 records or units ...
@@ -165,12 +166,11 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
             f"units of privacy, and there are {present}. Nothing was spent."
         )
         raise NotEnoughRecords(message, needed=needed, present=present)
-    share = _MOST_SHARE
-    for step in range(1, 61):
-        smaller = max(_LEAST_SHARE, _MOST_SHARE * Fraction(60 - step, 60))
-        if smaller == share or least * blocks_for(smaller) > present:
-            break
-        share = smaller
+    low, high = 0, _STEPS  # so many steps below the largest share; the votes needed grow with them
+    while low < high:
+        step = (low + high + 1) // 2
+        low, high = (step, high) if least * blocks_for(_share(step)) <= present else (low, step - 1)
+    share = _share(low)
     blocks = min(_MOST_BLOCKS, blocks_for(share))
     if blocks > present // least:
         raise AssertionError("the plan is larger than the data")
@@ -184,6 +184,10 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
         draws=draws,
         widths=(min(_WIDEST, _CELL * _SCALE_SPREAD / root), min(_WIDEST, _CELL * _LOCATION_SPREAD / root)),
     )
+
+
+def _share(step: int) -> Fraction:
+    return _MOST_SHARE - (_MOST_SHARE - _LEAST_SHARE) * Fraction(step, _STEPS)
 
 
 def _allowed(delta: Fraction, epsilon: Fraction) -> Fraction:

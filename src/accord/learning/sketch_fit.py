@@ -71,7 +71,9 @@ def fit_all(
         return [_fit(learner, table, seed) for table, seed in zip(tables, seeds, strict=True)]
     joblib = _joblib()
     jobs = (joblib.delayed(_fit)(learner, table, seed) for table, seed in zip(tables, seeds, strict=True))
-    found: list[Distribution | None] = joblib.Parallel(n_jobs=n_jobs)(jobs)
+    found: list[Distribution | None] = joblib.Parallel(n_jobs=n_jobs, backend="loky")(
+        jobs
+    )  # processes: a fit seeds what is global
     return found
 
 
