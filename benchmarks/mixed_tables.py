@@ -7,7 +7,7 @@ Run it in an environment that has accord; for the ratios add a peer (a benchmark
 
 DIR holds flights.parquet, cps_sw8.parquet, diamonds.parquet and us_military.parquet (the tables of nycflights13, AER,
 ggplot2 and openintro). Columns, bounds and levels of a task are public; the guarantee is (epsilon, 1e-6) under
-replacing one record. Errors are mean total variation distances between the tables of the synthetic records, as many as there are
+replacing one record. Errors are mean total variation distances between tables of the synthetic records, as many as the
 real ones, and those of the data; each task runs in a process of its own, on one thread. A peer whose guarantee is for
 adding or removing a record runs at the epsilon that gives the same guarantee under replacing one.
 """

@@ -1,5 +1,6 @@
 """Put rare codes together before tables of several columns are measured. Works on released counts only."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -70,9 +71,10 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
         group_of = _rare_together(counts, threshold)
     else:
         values, rest = counts[: column.values], counts[column.values :]
-        group_of = _runs(values, threshold=threshold, most=most - len(rest))
+        falling = _with_falling_tails(values, deviation, threshold)
+        group_of = _runs(falling, threshold=threshold, most=most - len(rest))
         group_of = np.concatenate([group_of, np.full(len(rest), group_of[-1] + 1)])
-        counted = np.concatenate([_with_falling_tails(values, threshold), rest])
+        counted = np.concatenate([falling, rest])
     law = nearest_law(counted)
     sums = np.bincount(group_of, weights=law)
     sizes = np.bincount(group_of).astype(np.float64)
@@ -92,25 +94,30 @@ def nearest_law(counts: Floats) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _with_falling_tails(counts: Floats, threshold: float) -> Floats:
+def _with_falling_tails(counts: Floats, deviation: float, threshold: float) -> Floats:
     """Return counts of which those outside the outermost heavy codes fall geometrically towards the ends.
 
     In the tails there is more noise than signal, and its positive part, far out, would be taken for records there. One
-    rate for each tail, by least squares, hardly depends on what is far out.
+    rate for each tail hardly depends on what is far out: the fastest that fits as well as the best but for noise.
     """
-    heavy = np.flatnonzero(counts >= threshold)
+    # So high that noise alone hardly reaches it anywhere.
+    least = max(threshold, deviation * (math.sqrt(2 * math.log(len(counts))) + 1))
+    heavy = np.flatnonzero(counts >= least)
     if len(heavy) == 0:
         return counts
     first, last = int(heavy[0]), int(heavy[-1]) + 1
-    return np.concatenate([_geometric(counts[:first][::-1])[::-1], counts[first:last], _geometric(counts[last:])])
+    return np.concatenate(
+        [_geometric(counts[:first][::-1], deviation)[::-1], counts[first:last], _geometric(counts[last:], deviation)]
+    )
 
 
-def _geometric(counts: Floats) -> Floats:
-    """Return the sequence ``a r^i``, a at least 0, that is nearest to counts."""
+def _geometric(counts: Floats, deviation: float) -> Floats:
+    """Return a sequence ``a r^i``, a at least 0: the r least of those within four deviations squared of the best."""
     powers = _RATES[:, None] ** np.arange(len(counts))
     squares = (powers**2).sum(axis=1)
     along = np.maximum(powers @ counts, 0.0)
-    best = int(np.argmax(along**2 / np.maximum(squares, 1e-300)))
+    gains = along**2 / np.maximum(squares, 1e-300)
+    best = int(np.argmax(gains >= gains.max(initial=0.0) - (2 * deviation) ** 2))
     return np.asarray(along[best] / max(squares[best], 1e-300) * powers[best])
 
 

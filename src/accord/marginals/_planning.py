@@ -7,7 +7,7 @@ from itertools import combinations
 
 from accord.marginals._budget import Noise, Step, calibrated, total_epsilon
 from accord.marginals.domain import ColumnKind, Domain
-from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, sizes_of
+from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, noise_size, sizes_of
 from accord.privacy import ApproxDP
 
 __all__ = ["CHOICE", "CHOSEN", "FULL", "ONES", "PRODUCTS", "SQUARES", "make_plan", "pair_name"]
@@ -21,6 +21,8 @@ CHOSEN = "chosen table"
 
 _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
+_LEAST_NUMBER_GROUPS = 6
+_LARGEST_SHARE = 0.07
 _SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
@@ -41,7 +43,7 @@ def make_plan(
     budget = _Budget(promised, whole)
     groups = _most_groups(domain, max_cells=max_cells)
     pairs = math.comb(domain.dimension, 2)
-    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units)):
+    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups)):
         mode, steps, groups = "full", [_full_step(promised, whole)], max(domain.shape)
     elif groups is not None and pairs <= _MOST_PAIRS and rounds is None:
         mode, steps = "pairs", _pair_steps(domain, budget, groups, units=units, triples=triples)
@@ -60,6 +62,7 @@ def make_plan(
         promised=promised,
         spent=promised.epsilon if spent is None else spent,
         most_groups=groups,
+        number_groups=groups if mode == "full" else min(groups, _number_groups(steps, units=units * whole)),
         errors=_errors(domain, steps, groups, units=units * whole),
     )
 
@@ -100,6 +103,13 @@ def _most_groups(domain: Domain, *, max_cells: int) -> int | None:
     return None
 
 
+def _number_groups(steps: Sequence[Step], *, units: int) -> int:
+    """Return g such that the noise of a table of g^2 cells, of average deviation, has the largest share allowed."""
+    noise = [float(step.number) for step in steps if step.noise is Noise.GAUSSIAN and step.what != ONES]
+    deviation = sum(noise) / len(noise)
+    return max(_LEAST_NUMBER_GROUPS, math.isqrt(int(_LARGEST_SHARE * 2 * units / noise_size(1, deviation))))
+
+
 def _capped(domain: Domain, groups: int) -> tuple[int, ...]:
     return tuple(
         column.size if column.kind is ColumnKind.CATEGORY else min(column.size, groups) for column in domain.columns
@@ -110,19 +120,16 @@ def _full_step(promised: ApproxDP, whole: int) -> Step:
     return Step(FULL, Noise.LAPLACE, 1, 2 * whole / promised.epsilon, whole)
 
 
-def _full_is_better(domain: Domain, budget: _Budget, groups: int | None, units: int) -> bool:
+def _full_is_better(domain: Domain, budget: _Budget, groups: int | None) -> bool:
     """Return whether pairs summed from the full table have less noise than pairs measured one by one."""
     if groups is None:
         return False
     scale = 2 / budget.epsilon
     fine = sizes_of(domain.shape, list(combinations(range(domain.dimension), 2)))
     coarse = sizes_of(_capped(domain, groups), list(combinations(range(domain.dimension), 2)))
-    full = [expected_error(size, math.sqrt(2) * scale * math.sqrt(domain.cells / size), units=units) for size in fine]
+    full = [noise_size(size, math.sqrt(2) * scale * math.sqrt(domain.cells / size)) for size in fine]
     deviations = _pair_deviations(coarse, 1.0, budget)
-    single = [
-        expected_error(size, deviation / budget.whole, units=units)
-        for size, deviation in zip(coarse, deviations, strict=True)
-    ]
+    single = [noise_size(size, deviation / budget.whole) for size, deviation in zip(coarse, deviations, strict=True)]
     return sum(full) <= sum(single)
 
 

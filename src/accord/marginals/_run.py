@@ -148,7 +148,7 @@ class Run:
 
     def _ones(self, look: _Private) -> _Private:
         """Measure each column and put rare codes together; return a look at the records in groups."""
-        step = self._step(ONES)
+        step, plan = self._step(ONES), self._plan
         deviation = float(step.number)
         groupings = []
         for place, column in enumerate(self._domain.columns):
@@ -159,7 +159,7 @@ class Run:
                     counts,
                     deviation=deviation,
                     threshold=_RARE * deviation,
-                    most=self._plan.most_groups,
+                    most=plan.number_groups if column.kind is ColumnKind.NUMBER else plan.most_groups,
                 )
             )
             self._tell(ONES)

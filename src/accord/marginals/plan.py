@@ -61,6 +61,8 @@ class MarginalPlan:
         The epsilon that the steps add up to, at most the promised one.
     most_groups
         Into how many groups an ordered column's codes are put at most.
+    number_groups
+        The same for numbers: so few that the noise of two such columns' table is not large for n.
     errors
         Expected errors of the tables that are measured for certain; of chosen ones if one was chosen of average size.
 
@@ -73,6 +75,7 @@ class MarginalPlan:
     promised: ApproxDP
     spent: Fraction
     most_groups: int
+    number_groups: int
     errors: tuple[ExpectedError, ...]
 
     def step(self, what: str) -> Step | None:

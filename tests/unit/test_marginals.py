@@ -1,0 +1,430 @@
+"""`accord.marginals` piece by piece: what it reads, refuses, plans and returns."""
+
+import pickle
+from fractions import Fraction
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accord.distributions import Distribution
+from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnoughRecords, WrongRandomness
+from accord.ledger import Ledger
+from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
+from accord.marginals._coarse import grouped, nearest_law
+from accord.marginals._levels import even_levels
+from accord.marginals._quantiles import Sorted
+from accord.privacy import ApproxDP, PureDP
+from accord.randomness import SharedRandomness
+from accord.testing import ReplayRandomness
+
+DELTA = "1e-6"
+
+
+def made(domain: Domain, codes: Any, *, epsilon: float = 100, key: str = "unit", **given: Any) -> MarginalModel:
+    """A model with next to no noise, the same in each run."""
+    learner = MarginalLearner(domain, epsilon=epsilon, delta=DELTA, **given)
+    model = learner.release(codes, randomness=ReplayRandomness(key)).value
+    assert isinstance(model, MarginalModel)
+    return model
+
+
+def chain(rows: int, *sizes: int, key: int = 1) -> np.ndarray:
+    """Columns that go along with the one before."""
+    generator = SharedRandomness(key).stream("chain")
+    columns = [generator.integers(0, sizes[0], rows)]
+    for before, size in pairwise(sizes):
+        follow = columns[-1] * size // before
+        columns.append(np.where(generator.random(rows) < 0.7, follow, generator.integers(0, size, rows)))
+    return np.stack(columns, axis=1)
+
+
+# --- domain -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Column("", 3),
+        lambda: Column("a", 0),
+        lambda: Column("a", 1 << 17),
+        lambda: Column("a", 3, kind="colour"),
+        lambda: Column("a", 3, positions=[0, 1]),
+        lambda: Column("a", 3, positions=[0, 2, 1]),
+        lambda: Column("a", 3, positions=[0, 1, float("nan")]),
+        lambda: Column("a", 3, other=3),
+        lambda: Column("a", 1, missing=True),
+        lambda: Domain([]),
+        lambda: Domain([Column("a", 2), Column("a", 3)]),
+        lambda: Domain(["a"]),  # type: ignore[list-item]
+        lambda: Domain([Column("a", 2)]).places(["b"]),
+        lambda: Domain([Column("a", 2)]).places([1]),
+        lambda: Domain([Column("a", 2)]).places([]),
+        lambda: Domain([Column("a", 2), Column("b", 2)]).places(["a", 0]),
+    ],
+)
+def test_what_is_no_domain_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+def test_a_column_with_missing_cells_has_a_number_for_all_other_codes() -> None:
+    column = Column("age", 4, kind="number", positions=[1, 2, 9], missing=True)
+    assert (column.values, column.other, column.kind) == (3, 3, ColumnKind.NUMBER)
+
+
+ODD_CELLS: list[Any] = [None, float("nan"), float("inf"), -1, 3, 10**30, 0.5, "1", b"1", [1], {}, True, np.int8(2), 2.0]
+
+
+@pytest.mark.parametrize("odd", ODD_CELLS, ids=repr)
+def test_an_odd_cell_changes_no_other_cell_and_raises_nothing(odd: Any) -> None:
+    domain = Domain([Column("a", 3, other=1), Column("b", 3)])
+    rows = [[0, 2], [odd, 1], [2, 0]]
+    read = domain.read(rows)
+    assert read[[0, 2]].tolist() == [[0, 2], [2, 0]]
+    assert read[1, 1] == 1
+    valid = odd in (True, 2, 2.0) and not isinstance(odd, (str, bytes))
+    assert read[1, 0] == (int(odd) if valid else 1)
+
+
+def test_arrays_of_floats_and_small_integers_are_read_alike() -> None:
+    domain = Domain([Column("a", 3)])
+    for kind in (np.int8, np.uint8, np.int64, np.float32, np.float64):
+        assert domain.read(np.array([0, 2, 7], dtype=kind)).ravel().tolist() == [0, 2, 2]
+    with pytest.raises(DataError):
+        domain.read(np.zeros((3, 2)))
+    with pytest.raises(DataError):
+        domain.read([[1], [1, 2]])
+
+
+# --- learner: refusals ------------------------------------------------------------------------------------------------
+
+
+PAIR = Domain([Column("a", 3), Column("b", 4)])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"epsilon": 0},
+        {"epsilon": 1001},
+        {"delta": 0},
+        {"delta": 1},
+        {"max_cells": 1},
+        {"tree_cells": 1 << 30},
+        {"triples": 1},
+        {"triples": -0.1},
+        {"rounds": 0},
+        {"domain": "ab"},
+    ],
+)
+def test_settings_outside_their_range_are_refused(given: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {"domain": PAIR, "epsilon": 1, "delta": DELTA, **given}
+    with pytest.raises(InvalidParameter):
+        MarginalLearner(settings.pop("domain"), **settings)
+
+
+def test_what_cannot_be_released_spends_nothing(tmp_path: Path) -> None:
+    learner = MarginalLearner(PAIR, epsilon=1, delta=DELTA)
+    codes = [[0, 1], [2, 3]]
+    ledger = Ledger.create(tmp_path / "ledger", epsilon="0.5", delta=DELTA)
+    refused: list[tuple[type[Exception], Any]] = [
+        (NotEnoughRecords, lambda: learner.release(np.zeros((0, 2), dtype=int), ledger=ledger)),
+        (InvalidParameter, lambda: learner.release(codes, unit="person", ledger=ledger)),
+        (InvalidParameter, lambda: learner.release(codes, units=["x"], ledger=ledger)),
+        (DataError, lambda: learner.release(codes, units=np.array(["x", None]), ledger=ledger)),
+        (DataError, lambda: learner.release(codes, units=np.array([1.0, np.nan]), ledger=ledger)),
+        (DataError, lambda: learner.release([[1, 2, 3]], ledger=ledger)),
+        (WrongRandomness, lambda: learner.release(codes, randomness=7, ledger=ledger)),  # type: ignore[arg-type]
+        (BudgetExceeded, lambda: learner.release(codes, ledger=ledger)),
+    ]
+    for error, call in refused:
+        with pytest.raises(error):
+            call()
+    assert ledger.spent.epsilon == 0
+
+
+def test_the_guarantee_names_the_unit() -> None:
+    learner = MarginalLearner(PAIR, epsilon="0.5", delta=DELTA)
+    release = learner.release([[0, 1], [2, 3], [0, 0]], units=["x", "y", "x"], unit="person")
+    assert release.guarantee == ApproxDP("0.5", DELTA, unit="person")
+    assert learner.guarantee == learner.release([[0, 1]]).guarantee == ApproxDP("0.5", DELTA)
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1000"])
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_the_ends_of_the_range_run(epsilon: str, columns: int) -> None:
+    domain = Domain([Column(str(c), 6, kind="number") for c in range(columns)])
+    learner = MarginalLearner(domain, epsilon=epsilon, delta="1e-9")
+    model = learner.release(np.zeros((1, columns), dtype=int)).value
+    assert isinstance(model, MarginalModel)
+    assert model.rounded(5, SharedRandomness(1).stream("x")).shape == (5, columns)
+
+
+# --- learner: plan ----------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_needs_no_record_and_its_errors_fall_with_n() -> None:
+    domain = Domain([Column(str(c), 8) for c in range(5)])
+    plans = [MarginalLearner(domain, epsilon=1, delta=DELTA).plan(units) for units in (1000, 10_000, 100_000)]
+    for way in (1, 2):
+        errors = [next(one.error for one in plan.errors if one.way == way) for plan in plans]
+        assert errors[0] > errors[1] > errors[2]
+    assert {plan.mode for plan in plans} == {"pairs"}
+    assert any("100000 units" in line for line in plans[2].lines())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "given", "mode"),
+    [
+        ([50], {}, "full"),
+        ([5, 6], {}, "full"),
+        ([4, 5, 6], {}, "full"),
+        ([20] * 4, {}, "pairs"),
+        ([20] * 4, {"rounds": 3}, "rounds"),
+        ([20] * 4, {"max_cells": 1000}, "rounds"),
+        ([5] * 12, {}, "rounds"),
+    ],
+)
+def test_the_mode_follows_from_sizes(sizes: list[int], given: dict[str, Any], mode: str) -> None:
+    domain = Domain([Column(str(c), size) for c, size in enumerate(sizes)])
+    assert MarginalLearner(domain, epsilon=1, delta=DELTA, **given).plan(50_000).mode == mode
+
+
+def test_progress_ends_with_the_last_step() -> None:
+    told: list[tuple[int, int, str]] = []
+    domain = Domain([Column(str(c), 6) for c in range(4)])
+    codes = chain(2000, 6, 6, 6, 6)
+    MarginalLearner(domain, epsilon=2, delta=DELTA).release(codes, progress=lambda *one: told.append(one))
+    assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
+    assert told[-1][0] == told[-1][1]
+
+
+# --- learner: the model -----------------------------------------------------------------------------------------------
+
+
+MODELS: dict[str, tuple[Domain, np.ndarray, dict[str, Any]]] = {
+    "full": (Domain([Column("a", 5), Column("b", 4)]), chain(5000, 5, 4), {}),
+    "pairs": (Domain([Column(name, 8) for name in "abcd"]), chain(20_000, 8, 8, 8, 8), {}),
+    "rounds": (
+        Domain([Column(name, 5) for name in "abcdef"]),
+        chain(20_000, *[5] * 6),
+        {"max_cells": 100, "rounds": 7},
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODELS)
+def test_without_noise_the_measured_tables_come_back(mode: str) -> None:
+    domain, codes, given = MODELS[mode]
+    model = made(domain, codes, **given)
+    assert isinstance(model, Distribution)
+    for table in model.measured:
+        truth = np.zeros([domain.shape[column] for column in table])
+        np.add.at(truth, tuple(codes[:, list(table)].T), 1 / len(codes))
+        assert np.abs(model.marginal(table) - truth).sum() / 2 < 0.005, table
+    if mode == "rounds":  # along the chain all is explained; neighbours must have been found
+        assert {pair for pair in model.measured if len(pair) == 2} >= {(c, c + 1) for c in range(5)}
+
+
+@pytest.mark.parametrize("mode", MODELS)
+def test_density_marginals_and_samples_are_of_one_law(mode: str) -> None:
+    domain, codes, given = MODELS[mode]
+    model = made(domain, codes, epsilon=1, **given)
+    cells = np.stack(np.unravel_index(np.arange(domain.cells), domain.shape), axis=1)
+    law = np.exp(model.log_density(cells)).reshape(domain.shape)
+    assert law.sum() == pytest.approx(1)
+    for pair in combinations(range(domain.dimension), 2):
+        others = tuple(axis for axis in range(domain.dimension) if axis not in pair)
+        np.testing.assert_allclose(model.marginal(pair), law.sum(axis=others), atol=1e-12)
+        np.testing.assert_allclose(model.marginal(pair[::-1]), law.sum(axis=others).T, atol=1e-12)
+    assert (model.log_density([[-1] + [0] * (domain.dimension - 1)]) == -np.inf).all()
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    assert again.marginal([0]).tobytes() == model.marginal([0]).tobytes()
+    with pytest.raises(InvalidParameter):
+        model.log_density(np.zeros((2, domain.dimension + 1)))
+
+
+@pytest.mark.parametrize("mode", MODELS)
+def test_rounded_records_have_the_pair_tables_of_the_law(mode: str) -> None:
+    domain, codes, given = MODELS[mode]
+    model = made(domain, codes, epsilon=1, **given)
+    generator = SharedRandomness(4).stream("rounded")
+    rounded, drawn = model.rounded(10_000, generator), model.sample(10_000, generator)
+    for pair in combinations(range(domain.dimension), 2):
+        counts = np.zeros((2, *(domain.shape[column] for column in pair)))
+        for place, records in enumerate((rounded, drawn)):
+            np.add.at(counts[place], tuple(records[:, list(pair)].T), 1)
+        errors = ((counts - 10_000 * model.marginal(pair)) ** 2).mean(axis=(1, 2))
+        assert errors[0] < 1.5
+        assert errors[1] > 10 * errors[0]
+
+
+def test_rare_levels_are_measured_together_and_come_back_apart() -> None:
+    domain = Domain([Column("a", 200), Column("b", 8), Column("c", 8), Column("d", 8)])
+    codes = chain(50_000, 4, 8, 8, 8)
+    codes[:300, 0] = 50 + np.arange(300) % 3
+    model = made(domain, codes, epsilon=1)
+    assert model.cells < 200 * 512 / 10
+    found = model.marginal(["a"])
+    assert found.shape == (200,)
+    assert found[:4].sum() > 0.98
+    assert (found > 0).all()
+
+
+def test_numbers_keep_their_correlation_and_their_missing_cells() -> None:
+    generator = SharedRandomness(2).stream("numbers")
+    x = generator.standard_normal(30_000)
+    y = 0.9 * x + np.sqrt(1 - 0.81) * generator.standard_normal(30_000)
+    z = generator.standard_normal(30_000)
+    y[:3000] = np.nan
+    binnings = [NumericBinning.equal(-5, 5, cells=60, missing=True) for _ in range(3)]
+    codes = np.stack([one.encode(column) for one, column in zip(binnings, (x, y, z), strict=True)], axis=1)
+    domain = Domain([one.column(name) for one, name in zip(binnings, "xyz", strict=True)])
+    model = made(domain, codes, epsilon=2)
+    assert model._engine.shape != domain.shape  # in groups
+    records = model.rounded(30_000, generator)
+    numbers = [one.decode(records[:, c], generator) for c, one in enumerate(binnings)]
+    missing = np.isnan(numbers[1])
+    assert missing.mean() == pytest.approx(0.1, abs=0.01)
+    assert np.isnan(numbers[0]).mean() < 0.005
+    present = ~(missing | np.isnan(numbers[0]) | np.isnan(numbers[2]))
+    found = np.asarray(np.corrcoef(np.stack(numbers)[:, present]))
+    assert found[0, 1] == pytest.approx(0.9, abs=0.015)
+    assert found[0, 2] == pytest.approx(0.0, abs=0.03)
+
+
+def test_units_with_many_records_weigh_as_much_as_others() -> None:
+    domain = Domain([Column("a", 2)])
+    codes = np.array([0] * 500 + [1] * 9500)[:, None]
+    units = np.concatenate([np.arange(500), 500 + np.arange(9500) // 19])  # 500 units each
+    model = MarginalLearner(domain, epsilon=100, delta=DELTA).release(codes, units=units).value
+    assert isinstance(model, MarginalModel)
+    assert model.marginal([0])[0] == pytest.approx(0.5, abs=0.01)
+    assert model.total == 1000
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def test_runs_of_ordered_codes_are_heavy_and_few() -> None:
+    generator = SharedRandomness(5).stream("runs")
+    counts = generator.gamma(0.5, 100, size=300)
+    column = Column("a", 300, kind="ordered")
+    grouping = grouped(column, counts, deviation=10, threshold=30, most=25)
+    assert grouping.groups <= 25
+    assert (np.diff(grouping.group_of) >= 0).all()
+    assert grouping.counts.min() >= 30
+    assert grouping.counts.sum() == pytest.approx(counts.sum())
+    sums = np.bincount(grouping.group_of, weights=grouping.within)
+    np.testing.assert_allclose(sums, 1)
+
+
+def test_tails_fall_and_noise_far_out_is_not_taken_for_records() -> None:
+    generator = SharedRandomness(6).stream("tails")
+    places = np.arange(100)
+    truth = 1000 * np.exp(-(((places - 20) / 4.0) ** 2))
+    spreads = []
+    for _ in range(20):
+        noisy = truth + 30 * generator.standard_normal(100)
+        grouping = grouped(Column("a", 100, kind="number"), noisy, deviation=30, threshold=90, most=100)
+        law = grouping.within * np.maximum(grouping.counts, 0)[grouping.group_of]
+        law /= law.sum()
+        spreads.append(np.sqrt(law @ places**2 - (law @ places) ** 2))
+        plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum()
+        assert np.sqrt(plain @ places**2 - (plain @ places) ** 2) > 2 * np.mean(spreads)
+    assert np.mean(spreads) == pytest.approx(np.sqrt(8), rel=0.1)
+
+
+def test_nearest_law_is_the_projection() -> None:
+    counts = np.array([5.0, 3.0, -4.0, 0.5])
+    law = nearest_law(counts)
+    assert law.sum() == pytest.approx(1)
+    assert law[2] < 1e-3
+    np.testing.assert_allclose(np.diff(law[[0, 1]] * 4.5), np.diff(counts[[0, 1]]), rtol=1e-2)
+
+
+def test_even_levels_are_one_in_each_part() -> None:
+    generator = SharedRandomness(7).stream("levels")
+    groups = generator.integers(0, 5, 1000)
+    levels = even_levels(groups, generator)
+    for group in range(5):
+        inside = np.sort(levels[groups == group])
+        assert (np.floor(inside * len(inside)) == np.arange(len(inside))).all()
+
+
+# --- binning ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: NumericBinning([1]),
+        lambda: NumericBinning([1, 1]),
+        lambda: NumericBinning([0, float("inf")]),
+        lambda: NumericBinning([0, 1], decimals=13),
+        lambda: NumericBinning.equal(1, 0, cells=3),
+        lambda: NumericBinning.equal(0, 1, cells=0),
+        lambda: NumericBinning.private([1.0], epsilon=1, cells=3),
+        lambda: NumericBinning.private([1.0], epsilon=0),
+        lambda: NumericBinning.private([1.0], epsilon=1, bounds=(1, 1)),
+        lambda: NumericBinning([0, 1]).decode([1], SharedRandomness(1).stream("x")),
+    ],
+)
+def test_what_is_no_binning_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+@pytest.mark.parametrize("odd", [None, "7", b"7", [7], float("nan"), float("inf"), 10**400, 1j, True], ids=repr)
+def test_an_odd_number_is_missing_and_changes_no_other(odd: Any) -> None:
+    binning = NumericBinning([0, 1, 2], missing=True)
+    assert binning.encode([0.5, odd, 1.5]).tolist() == [0, 2, 1]
+    assert NumericBinning([0, 1, 2]).encode([0.5, odd, 1.5]).tolist() == [0, 1, 1]
+
+
+def test_density_inside_cells_leans_as_the_neighbours_do() -> None:
+    binning = NumericBinning.equal(0, 4, cells=4)
+    masses = np.array([0.1, 0.2, 0.3, 0.4])
+    generator = SharedRandomness(3).stream("lean")
+    codes = np.repeat(np.arange(4), 20_000)
+    leaning, flat = (binning.decode(codes, generator, masses=one) for one in (masses, None))
+    middle = slice(20_000, 40_000)
+    # In cell 1 the density rises by half its mean: E u = 1/2 + slope / 12.
+    assert leaning[middle].mean() == pytest.approx(1.5 + 0.5 / 12, abs=0.012)
+    assert flat[middle].mean() == pytest.approx(1.5, abs=0.012)
+    assert leaning[:20_000].mean() == pytest.approx(0.5, abs=0.012)  # an end has one neighbour: flat
+
+
+@pytest.mark.parametrize(("place", "scale"), [(0, 1), (0, 1e12), (5, 100), (-3e-7, 1e-7)])
+def test_quantiles_are_found_without_bounds(place: float, scale: float) -> None:
+    values = place + scale * SharedRandomness(8).stream("values").standard_normal(20_000)
+    release = NumericBinning.private(values, epsilon=1, cells=8, randomness=ReplayRandomness("quantiles"))
+    assert release.guarantee == PureDP(1)
+    binning = release.value
+    assert isinstance(binning, NumericBinning)
+    shares = np.bincount(binning.encode(values), minlength=8) / len(values)
+    assert shares.size == 8
+    assert 0.09 < shares.min() <= shares.max() < 0.16
+
+
+def test_quantiles_with_bounds_do_not_cut_equal_numbers_apart() -> None:
+    values = np.repeat([0, 1, 2, 10], [100, 20_000, 100, 20_000])
+    release = NumericBinning.private(values, epsilon=1, cells=16, bounds=(-0.5, 20.5), decimals=0)
+    assert isinstance(release.value, NumericBinning)
+    edges = np.array(release.value.edges)
+    assert (edges * 2 % 2 == 1).all()
+    assert release.value.cells <= 16
+
+
+def test_numbers_are_weighed_below_a_point() -> None:
+    numbers = Sorted.of(np.array([3.0, np.nan, 1.0, 1.0]), np.array([5, 9, 1, 2]), 5)
+    assert numbers.weight_below(np.array([1.0, 1.5, 9.0, -np.inf])).tolist() == [0, 3, 8, 0]
+
+
+def test_shares_of_the_budget_are_exact() -> None:
+    learner = MarginalLearner(PAIR, epsilon=0.1, delta=DELTA)
+    assert learner.epsilon == Fraction(0.1)
+    assert learner.plan(10).spent == Fraction(0.1)
