@@ -219,3 +219,13 @@ def test_a_learner_that_always_fails_leaves_the_model_as_it_is() -> None:
     refiner = CandidateRefiner(Failing(), epsilon=1, delta="1e-6", candidates=5, rounds=2)
     found = refiner.refine(Normal(0, 1), np.zeros((50, 1)), units=50)
     assert found.model == Normal(0, 1)
+
+
+@pytest.mark.parametrize("rounds", [2, 5])
+def test_columns_that_are_copies_or_constant_give_a_law(rounds: int) -> None:
+    column = KEY.stream("records").standard_normal((5000, 1))
+    records = np.concatenate([column, 3 * column, np.full_like(column, 7.0)], axis=1)
+    opening = Normal([0, 0, 6], np.diag([1.5, 10, 1]))
+    found = statistics(rounds=rounds, components=2).refine(opening, records, units=5000, shared=KEY).model
+    assert np.isfinite(found.log_density(records)).all()
+    assert found.log_density(records).mean() > opening.log_density(records).mean()

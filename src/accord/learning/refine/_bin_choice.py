@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.learning.refine._mixture_shape import NormalMixture
+from accord.learning.refine._mixture_shape import NormalMixture, root_of
 from accord.learning.refine._projections import BinnedProjections
 from accord.randomness import Generator
 
@@ -12,6 +12,7 @@ __all__ = ["bins_about", "directions_of", "useful_bins"]
 Floats = NDArray[np.float64]
 _SAMPLE = 20_000
 _FEWEST, _MOST = 10, 160
+_MOST_AROUND = 300
 
 
 def useful_bins(*, units: int, variance: float, components: int) -> int:
@@ -24,12 +25,13 @@ def useful_bins(*, units: int, variance: float, components: int) -> int:
     return int(min(max(best, _FEWEST), _MOST))
 
 
-def directions_of(model: NormalMixture, *, full: bool, angles: int) -> Floats:
+def directions_of(model: NormalMixture, *, components: int, full: bool, angles: int, generator: Generator) -> Floats:
     """Return directions a, shape (J, d), along which the model has variance 1.
 
-    The columns; between each two columns so many, at equal angles once the two are uncorrelated and of variance 1; and,
-    with correlations among more than two columns, those that tell the covariance of all columns best: sums and
-    differences of two coordinates in which the model has covariance 1.
+    The columns. Between each two columns so many, at equal angles once the two are uncorrelated and of variance 1. With
+    more than two columns, in coordinates in which the model has covariance 1: for one component sums and differences
+    of two coordinates, which tell its covariance best; for several, directions all around, which tell what belongs
+    together.
     """
     covariance = model.moments()[1]
     if not full:
@@ -39,17 +41,21 @@ def directions_of(model: NormalMixture, *, full: bool, angles: int) -> Floats:
     if angles == 0:
         return np.array(rows)
     pairs = [(i, j) for i in range(d) for j in range(i)]
-    if model.count > 1 or d == 2:
+    if components > 1 or d == 2:
         for i, j in pairs:
-            inverse = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_([i, j], [i, j])]))
+            inverse = np.linalg.inv(root_of(covariance[np.ix_([i, j], [i, j])]))
             for step in range(1, angles + 1):
                 turn = np.pi * step / (angles + 1)
                 row = np.zeros(d)
                 row[[i, j]] = np.array([np.cos(turn), np.sin(turn)]) @ inverse
                 rows.append(row)
     if d > 2:
-        inverse = np.linalg.inv(np.linalg.cholesky(covariance))
-        rows.extend((inverse[i] + sign * inverse[j]) / np.sqrt(2) for i, j in pairs for sign in (-1, 1))
+        inverse = np.linalg.inv(root_of(covariance))
+        if components == 1:
+            rows.extend((inverse[i] + sign * inverse[j]) / np.sqrt(2) for i, j in pairs for sign in (-1, 1))
+        else:
+            around = generator.standard_normal((min(2 * d * (d + 1), _MOST_AROUND), d))
+            rows.extend(around / np.linalg.norm(around, axis=1)[:, None] @ inverse)
     return np.array(rows)
 
 
@@ -67,7 +73,7 @@ def bins_about(
     far = int(_SAMPLE * wide)
     mean, covariance = model.moments()
     near = model.draw(_SAMPLE - far, generator)
-    outer = mean + 3 * generator.standard_normal((far, len(mean))) @ np.linalg.cholesky(covariance).T
+    outer = mean + 3 * generator.standard_normal((far, len(mean))) @ root_of(covariance).T
     values = directions @ np.concatenate([near, outer]).T
     levels = np.linspace(0, 1, bins + 1)
     levels[0], levels[-1] = 0.25 / bins, 1 - 0.25 / bins

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from accord.learning.refine._mixture_shape import NormalMixture
+from accord.learning.refine._mixture_shape import NormalMixture, root_of
 from accord.learning.refine._projections import NoisyCounts
 
 __all__ = ["FitProblem", "Frame"]
@@ -33,8 +33,8 @@ class Frame:
     def of(cls, model: NormalMixture, *, full: bool) -> "Frame":
         """Return the frame of a model; without ``full`` the columns are scaled only."""
         mean, covariance = model.moments()
-        spread = np.linalg.cholesky(covariance) if full else np.diag(np.sqrt(np.diag(covariance)))
-        return cls(centre=mean, spread=np.asarray(spread, dtype=np.float64))
+        spread = root_of(covariance if full else np.diag(np.diag(covariance)))
+        return cls(centre=mean, spread=spread)
 
 
 @final
@@ -107,13 +107,10 @@ class FitProblem:
         weights, means, factors = self._parts(vector)
         spread = self.frame.spread
         inner = factors @ factors.transpose(0, 2, 1) + self.floor**2 * np.eye(len(spread))
-        covariances = spread @ inner @ spread.T
         return NormalMixture(
             weights=weights,
             means=self.frame.centre + means @ spread.T,
-            factors=np.asarray(
-                np.linalg.cholesky(0.5 * (covariances + covariances.transpose(0, 2, 1))), dtype=np.float64
-            ),
+            factors=np.tril(spread @ np.linalg.cholesky(inner)),  # a product of lower triangles is one
         )
 
     def variances(self, vector: Floats) -> list[Floats]:

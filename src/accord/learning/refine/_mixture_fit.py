@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ __all__ = ["fit_mixture"]
 
 Floats = NDArray[np.float64]
 _WEIGHTINGS, _STEPS, _FEW_STEPS = 4, 60, 8
+_FIRST_STEPS, _TO_THE_END = 12, 3
 _WORK = 3e11  # multiplications in all
 _ENOUGH = 1e-3
 _FLOOR, _LEAST_FLOOR = 0.02, 1e-4
@@ -54,19 +56,29 @@ def fit_mixture(
         counts=counts, mass=_mass(counts, units=units), frame=frame, components=components, full=full, floor=floor
     )
     rows, columns = problem.size
-    steps = max(_FEW_STEPS, min(_STEPS, int(_WORK / (_WEIGHTINGS * starts * rows * columns**2))))
-    best, least = model, math.inf
+    steps = max(_FEW_STEPS, min(_STEPS, int(_WORK / (_WEIGHTINGS * _TO_THE_END * rows * columns**2))))
+    opened = []
     for start in _starts(model, frame, components=components, starts=starts, generator=generator):
-        try:
-            with np.errstate(all="ignore"):
-                vector = _descend(problem, problem.pack(start), steps=steps)
-                score = problem.score(vector)
-                found = problem.model(vector)
-        except np.linalg.LinAlgError:
-            continue
-        if score < least:
-            best, least = found, score
-    return best
+        with suppress(np.linalg.LinAlgError):
+            opened.append(_scored(problem, problem.pack(start), weightings=1, steps=min(_FIRST_STEPS, steps)))
+    ended = []
+    for _, vector in sorted(opened, key=lambda one: one[0])[:_TO_THE_END]:
+        with suppress(np.linalg.LinAlgError):
+            ended.append(_scored(problem, vector, weightings=_WEIGHTINGS, steps=steps))
+    if not ended:
+        return model
+    return problem.model(min(ended, key=lambda one: one[0])[1])
+
+
+def _scored(problem: FitProblem, vector: Floats, *, weightings: int, steps: int) -> tuple[float, Floats]:
+    """Return where a descent ends, and how good that is; refuse what is no model."""
+    with np.errstate(all="ignore"):
+        found = _descend(problem, vector, weightings=weightings, steps=steps)
+        score = problem.score(found)
+        problem.model(found)
+    if not math.isfinite(score):
+        raise np.linalg.LinAlgError
+    return score, found
 
 
 def _mass(counts: Sequence[NoisyCounts], *, units: int) -> float:
@@ -120,10 +132,10 @@ def _opening(frame: Frame, means: Floats, widths: Floats) -> NormalMixture:
     return NormalMixture(weights=np.full(count, 1 / count), means=means, factors=widths[:, None, None] * frame.spread)
 
 
-def _descend(problem: FitProblem, vector: Floats, *, steps: int) -> Floats:
+def _descend(problem: FitProblem, vector: Floats, *, weightings: int, steps: int) -> Floats:
     """Return the end of Levenberg's and Marquardt's steps, the counts weighted anew a few times."""
     damping = 1e-2
-    for _ in range(_WEIGHTINGS):
+    for _ in range(weightings):
         variances = problem.variances(vector)
         residuals = problem.residuals(vector, variances=variances)
         slopes = problem.derivatives(vector, variances=variances)

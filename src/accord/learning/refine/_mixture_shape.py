@@ -10,9 +10,16 @@ from accord.distributions import Distribution, Mixture, Normal
 from accord.errors import InvalidParameter
 from accord.randomness import Generator
 
-__all__ = ["NormalMixture"]
+__all__ = ["NormalMixture", "root_of"]
 
 Floats = NDArray[np.float64]
+_LEAST_PART = 1e-9
+
+
+def root_of(covariance: Floats) -> Floats:
+    """Return the lower Cholesky factor; each column keeps a part of its variance that is its own, collinear or not."""
+    own = np.diag(_LEAST_PART * np.diag(covariance) + np.finfo(np.float64).tiny)
+    return np.asarray(np.linalg.cholesky(covariance + own), dtype=np.float64)
 
 
 @final
@@ -59,18 +66,6 @@ class NormalMixture:
     def count(self) -> int:
         """The number of components."""
         return len(self.weights)
-
-    @property
-    def inverses(self) -> Floats:
-        """Inverses of the factors, lower triangular."""
-        found: Floats = np.tril(np.linalg.inv(self.factors))
-        return found
-
-    @property
-    def constants(self) -> Floats:
-        """Log weight minus log determinant of the factor."""
-        logs: Floats = np.log(self.weights) - np.log(np.diagonal(self.factors, axis1=1, axis2=2)).sum(axis=1)
-        return logs
 
     def moments(self) -> tuple[Floats, Floats]:
         """Return mean (d,) and covariance (d, d) of the whole law."""

@@ -26,6 +26,7 @@ from accord.randomness import PrivateRandomness, SharedRandomness, require_priva
 __all__ = ["StatisticsRefiner"]
 
 _MOST_ROUNDS, _MOST_ANGLES = 16, 16
+_ANGLES_IN_THE_PLANE, _ANGLES = 5, 2
 _FIRST_SHARE = Fraction(1, 4)
 _FAR_TAILS, _TAILS = 10, 5
 _FAR_WIDE, _WIDE = 0.3, 0.1
@@ -46,8 +47,8 @@ class StatisticsRefiner:
     - A unit's contribution is a function of its own records, the current model and public numbers alone, whole, and
       added exactly. A record that is not finite counts nowhere.
     - Units with several records weigh as much as others: each bin counts the part of their records in it.
-    - Not promised: that the model gets better, or that it is the best mixture; accuracy with several columns where the
-      law is not told by its projections on two columns at a time.
+    - Not promised: that the model gets better, or that it is the best mixture; accuracy where a law of several columns
+      is not told by its projections on some hundred directions.
 
     Parameters
     ----------
@@ -60,9 +61,10 @@ class StatisticsRefiner:
     rounds
         1 to 16. The first has a quarter of the squared budget, the others share the rest.
     angles
-        Directions between each two columns, besides the columns, 0 to 16.
+        Directions between each two columns, besides the columns, 0 to 16; unless given, 5 in the plane and 2 beyond.
+        With 0 columns are counted alone, and nothing is known of their correlation.
     starts
-        Starts of each fit, 1 to 100.
+        Starts of each fit, 1 to 100. All are tried for a few steps, the best of them to the end.
     unit
         What a unit of privacy is, for people who read the guarantee.
 
@@ -91,7 +93,7 @@ class StatisticsRefiner:
     components: int
     covariance: Literal["full", "diag"]
     rounds: int
-    angles: int
+    angles: int | None
     starts: int
     unit: str
 
@@ -103,8 +105,8 @@ class StatisticsRefiner:
         components: int = 1,
         covariance: Literal["full", "diag"] = "full",
         rounds: int = 2,
-        angles: int = 2,
-        starts: int = 6,
+        angles: int | None = None,
+        starts: int = 24,
         unit: str = "record",
     ) -> None:
         if covariance not in {"full", "diag"}:
@@ -114,7 +116,9 @@ class StatisticsRefiner:
         object.__setattr__(self, "components", _check.integer("components", components, least=1, most=200))
         object.__setattr__(self, "covariance", covariance)
         object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=_MOST_ROUNDS))
-        object.__setattr__(self, "angles", _check.integer("angles", angles, least=0, most=_MOST_ANGLES))
+        if angles is not None:
+            angles = _check.integer("angles", angles, least=0, most=_MOST_ANGLES)
+        object.__setattr__(self, "angles", angles)
         object.__setattr__(self, "starts", _check.integer("starts", starts, least=1, most=100))
         object.__setattr__(self, "unit", ApproxDP(1, "0.5", unit=unit).unit)
         squared_budget(self.epsilon, self.delta)  # refuses what is too little
@@ -190,7 +194,13 @@ class StatisticsRefiner:
         """Return what is asked in a round: a function of public values."""
         full = self.covariance == "full"
         together = full or self.components > 1
-        directions = directions_of(model, full=full, angles=self.angles if together else 0)
+        directions = directions_of(
+            model,
+            components=self.components,
+            full=full,
+            angles=self._angles(model.dimension) if together else 0,
+            generator=shared.stream("refine", "directions", number),
+        )
         squared = squared_budget(self.epsilon, self.delta) * self.shares[number]
         noise = 2 * len(directions) / float(squared)
         bins = useful_bins(units=units, variance=noise, components=self.components)
@@ -203,6 +213,11 @@ class StatisticsRefiner:
             wide=_FAR_WIDE if first else _WIDE,
             generator=shared.stream("refine", "bins", number),
         )
+
+    def _angles(self, dimension: int) -> int:
+        if self.angles is not None:
+            return self.angles
+        return _ANGLES_IN_THE_PLANE if dimension == 2 and self.components > 1 else _ANGLES
 
     def _release(
         self, query: BinnedProjections, data: UnitRecords, *, number: int, randomness: PrivateRandomness
