@@ -63,7 +63,7 @@ def make_plan(
         spent=promised.epsilon if spent is None else spent,
         most_groups=groups,
         number_groups=groups if mode == "full" else min(groups, _number_groups(steps, units=units * whole)),
-        errors=_errors(domain, steps, groups, units=units * whole),
+        errors=_errors(domain, steps, mode=mode, groups=groups, units=units * whole),
     )
 
 
@@ -194,7 +194,7 @@ def _round_steps(domain: Domain, budget: _Budget, rounds: int) -> list[Step]:
     ]
 
 
-def _errors(domain: Domain, steps: Sequence[Step], groups: int, *, units: int) -> tuple[ExpectedError, ...]:
+def _errors(domain: Domain, steps: Sequence[Step], *, mode: str, groups: int, units: int) -> tuple[ExpectedError, ...]:
     shape = domain.shape
     capped = _capped(domain, groups)
     found = []
@@ -206,11 +206,12 @@ def _errors(domain: Domain, steps: Sequence[Step], groups: int, *, units: int) -
             error = sum(expected_error(size, float(step.number), units=units) for size in shape) / len(shape)
             found.append(ExpectedError(1, len(shape), error))
         elif step.what == CHOSEN:
-            for way in (2, 3):
-                if len(shape) >= way:
-                    sizes = sizes_of(capped, list(combinations(range(len(shape)), way)))
-                    error = expected_error(sum(sizes) / len(sizes), float(step.number), units=units)
-                    found.append(ExpectedError(way, step.times, error))
+            for way in (2, 3) if mode == "rounds" else (3,):
+                sizes = sizes_of(capped, list(combinations(range(len(shape)), way)))
+                errors = [expected_error(size, float(step.number), units=units) for size in sizes]
+                allowed = [error for error in errors if error <= _MOST_EXPECTED]
+                if allowed:
+                    found.append(ExpectedError(way, step.times, sum(allowed) / len(allowed)))
     pairs = [step for step in steps if step.noise is Noise.GAUSSIAN and step.what not in {ONES, CHOSEN}]
     if pairs:
         sizes = sizes_of(capped, list(combinations(range(len(shape)), 2)))

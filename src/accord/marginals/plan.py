@@ -64,7 +64,7 @@ class MarginalPlan:
     number_groups
         The same for numbers: so few that the noise of two such columns' table is not large for n.
     errors
-        Expected errors of the tables that are measured for certain; of chosen ones if one was chosen of average size.
+        Expected errors of the tables that are measured for certain, and of chosen ones as if each was as likely.
 
     """
 
