@@ -20,6 +20,7 @@ _FIRST_STEPS, _TO_THE_END = 12, 3
 _WORK = 3e11  # multiplications in all
 _ENOUGH = 1e-3
 _FLOOR, _LEAST_FLOOR = 0.02, 1e-4
+_NARROW = 0.25
 _ODD = 4.0
 _LEAST_PART = 0.02
 
@@ -92,11 +93,12 @@ def _mass(counts: Sequence[NoisyCounts], *, units: int) -> float:
 
 
 def _floor(frame: Frame, counts: Sequence[NoisyCounts]) -> float:
-    """Return the least spread of a component: less than the narrowest bin cannot be seen."""
+    """Return the least spread of a component: a narrower one may be a single value that many records share."""
     widths = []
     for one in counts:
         sizes = np.linalg.norm(one.query.directions @ frame.spread, axis=1)
-        widths.append(float((np.diff(one.query.inner, axis=1).min(axis=1) / sizes).min()))
+        narrow = np.quantile(np.diff(one.query.inner, axis=1), _NARROW, axis=1)
+        widths.append(float((narrow / sizes).min()))
     return max(_LEAST_FLOOR, min(_FLOOR, *widths))
 
 
