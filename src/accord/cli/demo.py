@@ -16,7 +16,8 @@ from accord.errors import DataError, InvalidParameter
 
 __all__ = ["demo", "example"]
 
-_DATA, _SCHEMA, _ROWS = "flights.parquet", "flights.toml", "flights-synthetic.csv"
+_DATA, _SCHEMA = "flights.parquet", "flights.toml"
+_ROWS, _REPORT = "flights-synthetic.csv", "flights-report.html"
 
 
 def demo(
@@ -24,7 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the synthetic flights.")] = Path(),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Make synthetic flights from the delays of 336,776 real ones, with epsilon 1 and delta 1e-6.
+    """Make synthetic flights from 336,776 real ones, with epsilon 1 and delta 1e-6, and a report.
 
     An earlier demo's output is replaced. Exit codes as for ``accord synth``.
     """
@@ -38,6 +39,7 @@ def demo(
             delta="1e-6",
             rows="10000",
             out=out / _ROWS,
+            report=out / _REPORT,
             force=True,
         )
         perform(request, json=json, commands=(_command(request),))
@@ -68,6 +70,7 @@ def _command(request: Request) -> str:
         ("--delta", request.delta),
         ("--rows", request.rows),
         ("--out", str(request.out)),
+        ("--report", str(request.report)),
     ]
     words = ["accord", "synth", str(request.data)]
     for option in options:

@@ -9,26 +9,29 @@ import numpy as np
 from accord import __version__
 from accord._exact import to_fraction
 from accord.cli.outcome import Outcome
-from accord.distributions import Categorical, Normal
+from accord.distributions import Categorical, Distribution, Normal
 from accord.ledger import Statement
 from accord.ledger.figures import as_float, exact_text, short_text
 from accord.privacy import ApproxDP, PureDP
+from accord.tables import Schema
 
-__all__ = ["as_json", "composition", "document", "ledger_amounts", "ledger_document", "model_file"]
+__all__ = ["as_json", "composition", "document", "law_document", "ledger_amounts", "ledger_document", "model_file"]
 
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
 
 def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return everything that may be shown: it is the same for all data that lead to the same release."""
-    answered = outcome.synthesis.model is not None
+    answered = outcome.release.answered
     request = outcome.request
+    more = {"report": request.report, "release": request.release, "curator_report": request.curator_report}
     return {
         **_released(outcome),
         "rows": outcome.numbers.rows if answered else 0,
         "files": {
             "rows": str(request.out) if answered else None,
             "model": str(request.model) if answered and request.model is not None else None,
+            **{name: str(path) for name, path in more.items() if answered and path is not None},
         },
         **({} if outcome.ledger is None else {"ledger": ledger_document(outcome.ledger)}),
         "warnings": list(warnings),
@@ -71,28 +74,52 @@ def as_json(content: dict[str, Any]) -> str:
 
 
 def _released(outcome: Outcome) -> dict[str, Any]:
-    plan = outcome.synthesis.plan
     return {
         "accord": __version__,
-        "answer": outcome.synthesis.model is not None,
-        "model": _model(outcome),
+        "answer": outcome.release.answered,
+        "model": None if outcome.release.model is None else dict(outcome.release.model),
         "guarantee": _guarantee(outcome),
-        "plan": {
+        "plan": _plan(outcome),
+        "seeded": outcome.numbers.seed is not None,
+        "noise_seeded": False,
+    }
+
+
+def _plan(outcome: Outcome) -> dict[str, Any]:
+    """Return the public sizes: of blocks, or the stages of other learners."""
+    if outcome.synthesis is not None:
+        plan = outcome.synthesis.plan
+        return {
             "units": plan.units,
             "blocks": plan.blocks,
             "block_size": plan.block_size,
             "records_per_vote": plan.records,
             "draws": plan.draws,
             "typical_error": plan.typical_error,
-        },
-        "seeded": outcome.synthesis.seeded,
-        "noise_seeded": False,
+        }
+    release = outcome.release
+    return {
+        "units": release.units,
+        "learner": release.learner,
+        "composition": release.composition,
+        "stages": [
+            {
+                "what": stage.what,
+                "mechanism": stage.mechanism,
+                "epsilon": stage.epsilon or None,
+                "delta": stage.delta or None,
+                "detail": stage.detail,
+            }
+            for stage in release.stages
+        ],
+        "expected_errors": {str(way): error for way, error in sorted(release.errors.items())},
     }
 
 
-def _model(outcome: Outcome) -> dict[str, Any] | None:
-    names = [column.name for column in outcome.schema.read]
-    match outcome.synthesis.model:
+def law_document(law: Distribution | None, *, schema: Schema) -> dict[str, Any] | None:
+    """Return the numbers of a law of blocks, None without one."""
+    names = [column.name for column in schema.read]
+    match law:
         case Normal(mean=mean, covariance=covariance):
             variances = np.diag(np.array(covariance))
             deviations = np.sqrt(variances)
@@ -117,7 +144,7 @@ def _model(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def _guarantee(outcome: Outcome) -> dict[str, Any]:
-    guarantee = outcome.synthesis.guarantee
+    guarantee = outcome.release.guarantee
     epsilon = _as_written(outcome.request.epsilon, guarantee.epsilon)
     delta = _as_written(outcome.request.delta, guarantee.delta)
     unit = outcome.schema.unit

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-from accord.errors import AccordError
+from accord.errors import AccordError, NothingReleased
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "REFUTED", "UNEXPECTED", "Stop", "guarded", "say"]
 
@@ -61,6 +61,8 @@ def _ending(error: BaseException) -> tuple[int, str]:
     match error:
         case Stop():
             return error.code, str(error)
+        case NothingReleased():
+            return NO_ANSWER, str(error)
         case AccordError():
             return BAD_INPUT, str(error)
         case KeyboardInterrupt():

@@ -1,35 +1,33 @@
 """One synthesis from request to files: the order of its steps is part of the promise."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
-from accord.cli.document import model_file
+from accord.cli.accounts import curator_account, report_of
+from accord.cli.document import law_document, model_file
 from accord.cli.guard import NO_ANSWER, UNEXPECTED, Stop
+from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.ledger import login_name
 from accord.cli.outcome import Outcome
-from accord.cli.request import Numbers, Request, learner_for
+from accord.cli.request import Numbers, Request
 from accord.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.learners import Learner
-from accord.learning.synthesis import Synthesis, sample_rows, synthesise
+from accord.learning.density_family import DensityFamily
+from accord.learning.synthesis import Synthesis, synthesise
+from accord.learning.table_release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.ledger import Ledger, Statement
 from accord.privacy import ApproxDP, Neighbouring
-from accord.tables import (
-    Outputs,
-    Schema,
-    Table,
-    check_output,
-    outputs,
-    read_schema,
-    read_table,
-    rows_as_bytes,
-)
+from accord.reports import release_json, report_page
+from accord.tables import Outputs, Schema, Table, check_output, columns_as_bytes, outputs, read_schema, read_table
 from accord.tables.names import shown
 
 __all__ = ["Progress", "run"]
 
 Progress = Callable[[int, int, str], None]
+Engine = Callable[[Table, Numbers, Progress | None, Ledger | None], tuple[TableRelease, Synthesis | None]]
 
 NO_MODEL = "no answer: no model fits what was released; nothing was written, and the budget is spent all the same."
 
@@ -53,21 +51,32 @@ def run(
         If the release was made but could not be written.
 
     """
+    warnings: list[str] = []
+
+    def note(message: str) -> None:
+        warnings.append(message)
+        warn(message)
+
     numbers = request.numbers()
-    schema, learner = _schema(request)
-    out, model = _places(request)
+    schema, engine = _schema(request)
+    places = _places(request)
     with _ledger(request, numbers=numbers, schema=schema) as ledger:
         table = read_table(request.data, schema=schema)
-        _warn_of_delta(table, numbers=numbers, warn=warn)
-        with outputs([out] if model is None else [out, model]) as files:
+        _warn_of_delta(table, numbers=numbers, warn=note)
+        with outputs([place for place in places.values() if place is not None]) as files:
             with progress() as report:
-                synthesis = _release(
-                    table, learner=learner, numbers=numbers, report=report, ledger=ledger, unit=schema.unit
-                )
-            statement = _statement(ledger, warn=warn)
-            outcome = Outcome(request=request, numbers=numbers, schema=schema, synthesis=synthesis, ledger=statement)
-            if synthesis.model is not None:
-                _write(outcome, files=files, out=out, model=model)
+                release, synthesis = engine(table, numbers, report, ledger)
+            statement = _statement(ledger, warn=note)
+            outcome = Outcome(
+                request=request,
+                numbers=numbers,
+                schema=schema,
+                release=release,
+                synthesis=synthesis,
+                ledger=statement,
+            )
+            if release.answered:
+                _write(outcome, table, files=files, places=places, warnings=tuple(warnings))
     return outcome
 
 
@@ -92,22 +101,36 @@ def _statement(ledger: Ledger | None, *, warn: Callable[[str], None]) -> Stateme
         return None
 
 
-def _schema(request: Request) -> tuple[Schema, Learner]:
+def _schema(request: Request) -> tuple[Schema, Engine]:
     if request.schema is None:
         raise SchemaMismatch(
             "a schema is needed, because nothing may be guessed from the rows: run `accord schema DATA --out "
             "schema.toml`, complete that file, and pass --schema schema.toml."
         )
     schema = read_schema(request.schema).with_unit(request.unit)
-    return schema, learner_for(schema, name=request.learner)
+    if takes_blocks(request.learner):
+        return schema, partial(_by_blocks, learner=block_learner(schema, name=request.learner), schema=schema)
+    family = density_family(schema, name=request.learner)
+    return schema, _by_tables if family is None else partial(_by_density, family=family)
 
 
-def _places(request: Request) -> tuple[Path, Path | None]:
+def _places(request: Request) -> dict[str, Path | None]:
+    """Return where to write, by option; no two of them, and none that is read."""
     inputs = [request.data, *([request.schema] if request.schema is not None else []), *_ledger_files(request.ledger)]
-    out = check_output(request.out, option="--out", force=request.force, inputs=inputs)
-    if request.model is None:
-        return out, None
-    return out, check_output(request.model, option="--model", force=request.force, inputs=[*inputs, out])
+    places: dict[str, Path | None] = {}
+    wanted = {
+        "--out": request.out,
+        "--model": request.model,
+        "--report": request.report,
+        "--release": request.release,
+        "--curator-report": request.curator_report,
+    }
+    for option, path in wanted.items():
+        places[option] = None
+        if path is not None:
+            places[option] = check_output(path, option=option, force=request.force, inputs=inputs)
+            inputs.append(path)
+    return places
 
 
 def _ledger_files(where: str | None) -> list[Path]:
@@ -128,17 +151,49 @@ def _warn_of_delta(table: Table, *, numbers: Numbers, warn: Callable[[str], None
         )
 
 
-def _release(
+# --- learners ---------------------------------------------------------------------------------------------------------
+
+
+def _by_tables(
+    table: Table, numbers: Numbers, progress: Progress | None, ledger: Ledger | None
+) -> tuple[TableRelease, None]:
+    release = release_by_tables(
+        table,
+        epsilon=numbers.epsilon,
+        delta=numbers.delta,
+        seed=numbers.seed,
+        progress=progress,
+        ledger=ledger,
+    )
+    return release, None
+
+
+def _by_density(
+    table: Table, numbers: Numbers, progress: Progress | None, ledger: Ledger | None, *, family: DensityFamily
+) -> tuple[TableRelease, None]:
+    release = release_by_density(
+        table,
+        family,
+        epsilon=numbers.epsilon,
+        delta=numbers.delta,
+        seed=numbers.seed,
+        progress=progress,
+        ledger=ledger,
+    )
+    return release, None
+
+
+def _by_blocks(
     table: Table,
+    numbers: Numbers,
+    progress: Progress | None,
+    ledger: Ledger | None,
     *,
     learner: Learner,
-    numbers: Numbers,
-    report: Progress | None,
-    ledger: Ledger | None,
-    unit: str | None,
-) -> Synthesis:
+    schema: Schema,
+) -> tuple[TableRelease, Synthesis]:
     try:
-        return synthesise(
+        synthesis = synthesise(
             table.records,
             learner=learner,
             epsilon=numbers.epsilon,
@@ -148,21 +203,39 @@ def _release(
             draws=numbers.draws,
             records_per_vote=numbers.records,
             seed=numbers.seed,
-            progress=report,
+            progress=progress,
             ledger=ledger,
-            unit=unit,
+            unit=schema.unit,
         )
     except FitFailed:  # a fit in a block is that block's affair, so this was the last one, on what was released
         raise Stop(NO_ANSWER, NO_MODEL) from None
+    return of_synthesis(synthesis, schema=schema, model=law_document(synthesis.model, schema=schema)), synthesis
 
 
-def _write(outcome: Outcome, *, files: Outputs, out: Path, model: Path | None) -> None:
-    rows = sample_rows(outcome.synthesis, rows=outcome.numbers.rows, seed=outcome.numbers.seed)
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _write(
+    outcome: Outcome,
+    table: Table,
+    *,
+    files: Outputs,
+    places: Mapping[str, Path | None],
+    warnings: tuple[str, ...],
+) -> None:
+    rows = outcome.release.rows(outcome.numbers.rows, seed=outcome.numbers.seed)
     parquet = outcome.request.out.suffix.lower() == ".parquet"
+    contents: dict[str, Callable[[], bytes]] = {
+        "--out": lambda: columns_as_bytes(rows, schema=outcome.schema, parquet=parquet),
+        "--model": lambda: model_file(outcome),
+        "--report": lambda: report_page(report_of(outcome, rows, warnings=warnings)).encode(),
+        "--release": lambda: release_json(report_of(outcome, rows, warnings=warnings)).encode("ascii"),
+        "--curator-report": lambda: curator_account(outcome, table, rows, warnings=warnings).encode(),
+    }
     try:
-        files.write(out, rows_as_bytes(rows, schema=outcome.schema, parquet=parquet))
-        if model is not None:
-            files.write(model, model_file(outcome))
+        for option, place in places.items():
+            if place is not None:
+                files.write(place, contents[option]())
         files.commit()
     except Exception as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__

@@ -5,6 +5,7 @@ from typing import final
 
 from accord.cli.request import Numbers, Request
 from accord.learning.synthesis import Synthesis
+from accord.learning.table_release import TableRelease
 from accord.ledger import Statement
 from accord.tables import Schema
 
@@ -14,10 +15,14 @@ __all__ = ["Outcome"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Public facts and the release, nothing else: the request, its numbers, the schema, the synthesis, the ledger."""
+    """Public facts and the release, nothing else.
+
+    ``synthesis`` holds the sizes of a release by blocks; it is None for other learners.
+    """
 
     request: Request
     numbers: Numbers
     schema: Schema
-    synthesis: Synthesis
+    release: TableRelease
+    synthesis: Synthesis | None = None
     ledger: Statement | None = None

@@ -56,6 +56,12 @@ def progress_bar(*, wanted: bool) -> Iterator[Callable[[int, int, str], None] | 
 def _model(model: dict[str, Any] | None) -> Iterator[Line]:
     if model is None:
         yield "", "none: the blocks did not agree"
+    elif model["family"] == "tables":
+        yield "columns", ", ".join(escaped(name) for name in model["columns"])
+        yield "tables", f"{len(model['measured'])} measured, {model['cells']} cells fitted"
+    elif "law" in model:
+        yield "density", escaped(model["family"])
+        yield "columns", ", ".join(escaped(name) for name in model["columns"])
     elif model["family"] == "normal":
         for name, mean, deviation in zip(model["columns"], model["mean"], model["standard_deviation"], strict=True):
             yield escaped(name), f"mean {_number(mean, unit=deviation)}, standard deviation {deviation:.6g}"
@@ -87,6 +93,16 @@ def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
 
 
 def _plan(plan: dict[str, Any]) -> Iterator[Line]:
+    if "blocks" not in plan:
+        yield "units", str(plan["units"])
+        for stage in plan["stages"]:
+            spent = "" if stage["epsilon"] is None else f"; epsilon {stage['epsilon']}, delta {stage['delta']}"
+            detail = f", {stage['detail']}" if stage["detail"] else ""
+            yield escaped(stage["what"]), f"{stage['mechanism']}{detail}{spent}".lstrip(", ")
+        yield "composition", plan["composition"]
+        for way, error in plan["expected_errors"].items():
+            yield f"expected error, {way}", f"{error:.2g} in total variation by noise, in tables of {way} columns"
+        return
     yield "units", f"{plan['units']} in {plan['blocks']} blocks of {plan['block_size']}"
     yield "records per vote", str(plan["records_per_vote"])
     yield "draws", str(plan["draws"])
@@ -100,6 +116,11 @@ def _files(content: dict[str, Any]) -> Iterator[Line]:
     yield "rows", f"{escaped(content['files']['rows'])} ({content['rows']} rows)"
     if content["files"]["model"] is not None:
         yield "model", escaped(content["files"]["model"])
+    for name in ("report", "release"):
+        if name in content["files"]:
+            yield name, escaped(content["files"][name])
+    if "curator_report" in content["files"]:
+        yield "NOT for release", escaped(content["files"]["curator_report"])
 
 
 def _print_tables(console: Console, sections: list[tuple[str, list[Line]]]) -> None:

@@ -7,18 +7,15 @@ from typing import final
 
 from accord import _check
 from accord._exact import exp_lower
-from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+from accord.cli.learner import check_name, takes_blocks
+from accord.errors import InvalidParameter
 from accord.learning.synthesis import FEWEST_DRAWS, MOST_DRAWS
-from accord.tables import Schema
 
-__all__ = ["Numbers", "Request", "learner_for"]
+__all__ = ["Numbers", "Request"]
 
-_MOST_NUMBERS = 8
 _LEAST_EPSILON = Fraction(1, 10**9)
 _MOST_ROWS = 10_000_000
 _MOST = 10**9
-_NAMES = ("gaussian", "empirical")
 
 
 @final
@@ -41,6 +38,9 @@ class Request:
     draws: str | None = None
     records: str | None = None
     model: Path | None = None
+    report: Path | None = None
+    release: Path | None = None
+    curator_report: Path | None = None
     seed: str | None = None
     ledger: str | None = None
     who: str | None = None
@@ -56,10 +56,12 @@ class Request:
             Naming the option and what it accepts.
 
         """
-        if self.learner is not None and self.learner not in _NAMES:
-            raise InvalidParameter(f"--learner must be one of {' or '.join(_NAMES)}.")
+        check_name(self.learner)
         epsilon, delta = _epsilon(self.epsilon), _delta(self.delta)
-        _refuse_too_large(delta, epsilon=epsilon)
+        if takes_blocks(self.learner):
+            _refuse_too_large(delta, epsilon=epsilon)
+        elif any(option is not None for option in (self.blocks, self.draws, self.records)):
+            raise InvalidParameter("--blocks, --draws and --records belong to --learner blocks, gaussian or empirical.")
         return Numbers(
             epsilon=epsilon,
             delta=delta,
@@ -83,28 +85,6 @@ class Numbers:
     draws: int | None
     records: int | None
     seed: int | None
-
-
-def learner_for(schema: Schema, *, name: str | None) -> Learner:
-    """Return the learner for the declared columns; ``name`` must agree with them.
-
-    Raises
-    ------
-    SchemaMismatch
-        If this version has no learner for these columns, or the named one is for others.
-
-    """
-    numbers = sum(column.is_number for column in schema.read)
-    labels = len(schema.read) - numbers
-    if not ((1 <= numbers <= _MOST_NUMBERS and not labels) or (numbers, labels) == (0, 1)):
-        raise SchemaMismatch(
-            f"this version learns one to {_MOST_NUMBERS} number columns, or exactly one category column; the schema "
-            f"declares {numbers} number and {labels} category: delete the columns you do not need from it."
-        )
-    fitting = "gaussian" if numbers else "empirical"
-    if name is not None and name != fitting:
-        raise SchemaMismatch(f"--learner {name} does not fit the declared columns: leave it out, or say {fitting}.")
-    return GaussianLearner() if numbers else EmpiricalLearner(schema.read[0].categories)
 
 
 def _epsilon(text: str) -> Fraction:

@@ -6,11 +6,16 @@ from typing import Annotated
 
 import typer
 
+from accord import __version__
 from accord.cli.document import as_json, document
+from accord.cli.dry_run import DryRun
+from accord.cli.dry_run import document as plan_document
+from accord.cli.dry_run import dry_run as dry_run_of
 from accord.cli.guard import NO_ANSWER, Stop, guarded, say
 from accord.cli.job import run
 from accord.cli.render import print_document, progress_bar
 from accord.cli.request import Request
+from accord.errors import InvalidParameter
 
 __all__ = ["perform", "synth"]
 
@@ -23,22 +28,33 @@ def synth(
     epsilon: Annotated[str, typer.Option(help="Privacy loss, above 0: smaller is more private.", show_default=False)],
     delta: Annotated[str, typer.Option(help="Slack, well below 1 / number of records.", show_default=False)],
     rows: Annotated[
-        str, typer.Option(help="Number of synthetic rows to write; as many as you like.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="File for the rows: CSV, or Parquet if it ends so.", show_default=False)],
+        str | None, typer.Option(help="Number of synthetic rows to write; as many as you like.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the rows: CSV, or Parquet if it ends so.", show_default=False)
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="What you know about the table (needed; see accord schema).")
     ] = None,
     learner: Annotated[
-        str | None, typer.Option(help="gaussian or empirical; by default what fits the columns.")
+        str | None,
+        typer.Option(
+            help="auto (tables of a few columns each), tables, blocks (one law that blocks agree on), "
+            "gaussian-mixture:K or scipy:FAMILY (densities of numbers)."
+        ),
     ] = None,
     unit: Annotated[
         str | None, typer.Option(help="Column that says whose record it is; protects all of a unit.")
     ] = None,
-    blocks: Annotated[str | None, typer.Option(help="Number of blocks; by default planned.")] = None,
-    draws: Annotated[str | None, typer.Option(help="Draws of the coupling; by default planned.")] = None,
-    records: Annotated[str | None, typer.Option(help="Records per vote; by default planned.")] = None,
+    blocks: Annotated[str | None, typer.Option(help="With blocks: how many; by default planned.")] = None,
+    draws: Annotated[str | None, typer.Option(help="With blocks: draws of the coupling; by default planned.")] = None,
+    records: Annotated[str | None, typer.Option(help="With blocks: records per vote; by default planned.")] = None,
     model: Annotated[Path | None, typer.Option(help="File for the released model, as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="File for the report, one HTML page.")] = None,
+    release: Annotated[Path | None, typer.Option(help="File for release.json: the report for machines.")] = None,
+    curator_report: Annotated[
+        Path | None, typer.Option(help="File that compares with the real rows. NOT for release.")
+    ] = None,
     seed_for_tests: Annotated[
         str | None,
         typer.Option(help="Seed partition, learners, coupling and sampling, for tests. The noise is never seeded."),
@@ -48,6 +64,10 @@ def synth(
     ] = None,
     who: Annotated[str | None, typer.Option(help="Who asks, for the ledger; by default the login name.")] = None,
     why: Annotated[str | None, typer.Option(help="What for, for the ledger.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, its budgets and expected errors; read no row.")
+    ] = False,
+    size: Annotated[str | None, typer.Option(help="With --dry-run: how many records, or units, there are.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
@@ -56,19 +76,24 @@ def synth(
     Exit codes: 0 done; 2 bad input or arguments, nothing spent or written; 3 no answer, nothing written, but the budget
     is spent.
     """
+    if not dry_run and (rows is None or out is None):
+        raise typer.BadParameter("--rows and --out are needed, unless with --dry-run.")
     request = Request(
         data=data,
         schema=schema,
         epsilon=epsilon,
         delta=delta,
-        rows=rows,
-        out=out,
+        rows="1" if rows is None else rows,
+        out=out or Path("synthetic.csv"),
         learner=learner,
         unit=unit,
         blocks=blocks,
         draws=draws,
         records=records,
         model=model,
+        report=report,
+        release=release,
+        curator_report=curator_report,
         seed=seed_for_tests,
         ledger=ledger,
         who=who,
@@ -76,7 +101,22 @@ def synth(
         force=force,
     )
     with guarded():
-        perform(request, json=json)
+        if dry_run:
+            _print_plan(dry_run_of(request, size=size), json=json)
+        elif size is not None:
+            raise InvalidParameter("--size belongs to --dry-run: otherwise the records are counted.")
+        else:
+            perform(request, json=json)
+
+
+def _print_plan(found: DryRun, *, json: bool) -> None:
+    if json:
+        sys.stdout.write(as_json({"accord": __version__, **plan_document(found)}))
+        return
+    print("Plan; no row was read and nothing is spent")
+    for line in found.lines:
+        print(f"  {line}")
+    print(f"Is n = {found.units} enough? {found.enough}.")
 
 
 def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> None:
@@ -99,5 +139,5 @@ def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> 
             NO_ANSWER,
             "no answer: the blocks did not agree; nothing was written, and the budget is spent all the same. More "
             "records or a larger epsilon help, unless columns do not vary, repeat each other or are far from a normal "
-            "law.",
+            "law; --learner tables always has an answer.",
         )

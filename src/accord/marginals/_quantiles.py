@@ -1,6 +1,5 @@
 """Cut numbers at private quantiles, by the exponential mechanism on public grids."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -12,14 +11,12 @@ from numpy.typing import NDArray
 from accord.mechanisms import Exponential
 from accord.randomness import PrivateRandomness
 
-__all__ = ["Sorted", "dyadic_grid", "private_range", "quantile_edges", "range_units"]
+__all__ = ["Sorted", "choose_point", "dyadic_grid", "quantile_edges"]
 
 Floats = NDArray[np.float64]
 _GRAIN = Fraction(1, 1 << 46)
 _GRID = 1 << 14
-_MANTISSAS, _EXPONENT = 32, 66
-_REACHES = 64
-_FURTHER = 1.5
+_MANTISSAS, _EXPONENT = 4096, 66
 
 
 @final
@@ -45,12 +42,19 @@ class Sorted:
 
 
 def dyadic_grid() -> Floats:
-    """Return 0 and all numbers ``+-2^e (1 + m / 32)`` from 2^-66 to 2^66: at most 3 percent apart."""
+    """Return 0 and all numbers ``+-2^e (1 + m / 4096)`` from 2^-66 to 2^66: at most a 4096th apart."""
     sizes = np.ldexp(1 + np.arange(_MANTISSAS) / _MANTISSAS, np.arange(-_EXPONENT, _EXPONENT)[:, None]).ravel()
     return np.concatenate([-sizes[::-1], [0.0], sizes])
 
 
-def _choose(
+def split_scores(numbers: Sorted, grid: Floats, *, part: tuple[float, float], share: Fraction) -> NDArray[np.int64]:
+    """Return ``-|q below - p inside|`` at each point of a part, for the share p / q."""
+    ends = numbers.weight_below(np.array(part))
+    below = np.clip(numbers.weight_below(grid), *ends) - ends[0]
+    return np.asarray(-np.abs(share.denominator * below - share.numerator * int(ends[1] - ends[0])))
+
+
+def choose_point(
     numbers: Sorted,
     grid: Floats,
     *,
@@ -61,59 +65,11 @@ def _choose(
 ) -> float:
     """Return a grid point below which about this share of the numbers in ``[low, high)`` lies.
 
-    The score ``-|q below - p inside|`` for the share p / q moves by at most q times the weight that changes.
+    The score for the share p / q moves by at most q times the weight that changes.
     """
-    inside = numbers.weight_below(np.array(part))
-    below = np.minimum(numbers.weight_below(grid), inside[1]) - inside[0]
-    scores = -np.abs(share.denominator * below - share.numerator * int(inside[1] - inside[0]))
+    scores = split_scores(numbers, grid, part=part, share=share)
     mechanism = Exponential(sensitivity=share.denominator * numbers.whole, epsilon=epsilon)
     return float(grid[int(np.asarray(mechanism.select(scores, randomness=source).value))])
-
-
-def private_range(numbers: Sorted, *, units: int, epsilon: Fraction, source: PrivateRandomness) -> tuple[float, float]:
-    """Return ends between which nearly all numbers lie, epsilon-DP: quartiles on all scales, then ends around them.
-
-    Four choices with a quarter of epsilon each. A choice errs by about ``2 log(points / beta) / epsilon`` records, so
-    with few records the ends are cut a little further in, and both are moved outward by a factor at last.
-
-    Parameters
-    ----------
-    numbers
-        What is cut.
-    units
-        Number of units of privacy, public; at least `range_units` for ends that are any good.
-    epsilon
-        For all choices.
-    source
-        Secret.
-
-    """
-    grid = dyadic_grid()
-    everything = (-np.inf, np.inf)
-    each = epsilon / 4
-
-    def chosen(points: Floats, share: Fraction) -> float:
-        return _choose(numbers, points, part=everything, share=share, epsilon=each, source=source)
-
-    low, high = sorted(chosen(grid, share) for share in (Fraction(1, 4), Fraction(3, 4)))
-    middle = low / 2 + high / 2
-    width = max(high / 2 - low / 2, abs(middle) / _MANTISSAS, float(np.ldexp(1.0, -_EXPONENT)))
-    reaches = width * 2.0 ** (np.arange(_REACHES) / 2)
-    outside = _outside(units, epsilon=each)
-    first = chosen(np.sort(middle - reaches), outside)
-    last = chosen(middle + reaches, 1 - outside)
-    return middle - _FURTHER * (middle - first), middle + _FURTHER * (last - middle)
-
-
-def range_units(epsilon: Fraction) -> int:
-    """Return the least number of units with which `private_range` finds the quartiles, but for a chance of 1 in 100."""
-    return math.ceil(4 * 2 * math.log(100 * len(dyadic_grid())) / float(epsilon / 4))
-
-
-def _outside(units: int, *, epsilon: Fraction) -> Fraction:
-    """Return the share of numbers to leave out on each side: several times what a choice errs by."""
-    error = 3 * 2 * math.log(100 * _REACHES) / (float(epsilon) * units)
-    return Fraction(1, max(8, min(256, math.floor(1 / error))))
 
 
 def quantile_edges(
@@ -157,7 +113,7 @@ def quantile_edges(
             points = grid[(grid > low) & (grid < high)]
             if len(points):
                 found.append(
-                    _choose(numbers, points, part=(low, high), share=Fraction(1, 2), epsilon=share, source=source)
+                    choose_point(numbers, points, part=(low, high), share=Fraction(1, 2), epsilon=share, source=source)
                 )
         edges = sorted({*edges, *found})
     return np.array(edges)

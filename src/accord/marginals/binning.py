@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
+from accord.marginals._atoms import frequent_values, with_atoms
 from accord.marginals._counts import WHOLE, unit_weights
-from accord.marginals._quantiles import Sorted, private_range, quantile_edges, range_units
+from accord.marginals._ends import ends_around, private_ends, units_for_ends
+from accord.marginals._quantiles import Sorted, quantile_edges
 from accord.marginals.domain import Column, ColumnKind
-from accord.privacy import Neighbouring, PureDP, Release
+from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
 from accord.randomness import Generator, PrivateRandomness, require_private
 
 __all__ = ["NumericBinning"]
@@ -98,6 +100,7 @@ class NumericBinning:
         epsilon: Number,
         cells: int = 32,
         bounds: tuple[float, float] | None = None,
+        around: tuple[float, float] | None = None,
         decimals: int | None = None,
         missing: bool = False,
         units: ArrayLike | None = None,
@@ -115,7 +118,10 @@ class NumericBinning:
         cells
             A power of two; there are fewer where many numbers are equal.
         bounds
-            Public ends. Without them quartiles are found on a grid of all scales from 2^-66 to 2^66, then ends
+            Public ends.
+        around
+            Without bounds: a place and a width that were released or are public; a quarter of epsilon finds ends around
+            them. Without either, quartiles are found on a grid of all scales from 2^-66 to 2^66, then ends
             around them; `units_needed` says for how many units this works.
         decimals, missing
             As in the class.
@@ -134,10 +140,14 @@ class NumericBinning:
         weights, whole = (None, 1) if units is None else (unit_weights(units, records=len(column))[0], WHOLE)
         numbers = Sorted.of(column, weights, whole)
         left = total
-        if bounds is None:
+        present = len(column) if units is None else len(np.unique(np.asarray(units)))
+        if bounds is None and around is not None:
+            left = total * Fraction(3, 4)
+            middle, width = around
+            ends = ends_around(numbers, middle=middle, width=width, units=present, epsilon=total - left, source=source)
+        elif bounds is None:
             left = total * (1 - RANGE_SHARE)
-            present = len(column) if units is None else len(np.unique(np.asarray(units)))
-            ends = private_range(numbers, units=present, epsilon=total - left, source=source)
+            ends = private_ends(numbers, units=present, epsilon=total - left, source=source)
         elif -np.inf < bounds[0] < bounds[1] < np.inf:
             ends = (float(bounds[0]), float(bounds[1]))
         else:
@@ -155,10 +165,55 @@ class NumericBinning:
         guarantee = PureDP(total, Neighbouring.REPLACE_ONE, word)
         return Release(cls(edges, decimals=places, missing=missing), guarantee)
 
+    def with_frequent(
+        self,
+        values: ArrayLike,
+        *,
+        epsilon: Number,
+        delta: Number,
+        most: int,
+        units: ArrayLike | None = None,
+        unit: str | None = None,
+        randomness: PrivateRandomness | None = None,
+    ) -> "Release[NumericBinning]":
+        """Give values that many records share exactly, zeros and round numbers say, a cell of their own.
+
+        ``(epsilon, delta)``-DP under replacing one unit, by the stable histogram. Of a unit its first record counts.
+
+        Parameters
+        ----------
+        values
+            Shape (n,).
+        epsilon, delta
+            Of the histogram.
+        most
+            So many values at most, each with at least half as many records as a cell has on average.
+        units, unit, randomness
+            As in `private`.
+
+        """
+        source = require_private(randomness)
+        column = _numbers(values)
+        one = column if units is None else column[np.unique(np.asarray(units), return_index=True)[1]]
+        one = one if self.decimals is None else np.round(one, self.decimals)
+        atoms = frequent_values(
+            one,
+            epsilon=_check.epsilon(epsilon),
+            delta=_check.delta(delta),
+            most=_check.integer("most", most, least=1, most=_MOST_CELLS // 4),
+            least=len(one) / (2 * self.cells),
+            source=source,
+        )
+        step = None if self.decimals is None else 10.0**-self.decimals
+        edges = with_atoms(np.array(self.edges), atoms, step=step)
+        word = unit or ("record" if units is None else "unit")
+        guarantee = ApproxDP(epsilon, delta, Neighbouring.REPLACE_ONE, word)
+        return Release(NumericBinning(edges, decimals=self.decimals, missing=self.missing), guarantee)
+
     @staticmethod
     def units_needed(epsilon: Number) -> int:
         """Return the least number of units with which `private` without bounds finds where the numbers are."""
-        return range_units(_check.epsilon(epsilon) * RANGE_SHARE)
+        return units_for_ends(_check.epsilon(epsilon) * RANGE_SHARE)
 
     @property
     def cells(self) -> int:
@@ -207,7 +262,7 @@ class NumericBinning:
         level = _leaning(generator.random(len(cell)), slopes[cell])
         ends = np.array(self.edges)
         low, high = ends[cell], ends[cell + 1]
-        found = low + level * (high - low)
+        found = np.where(np.nextafter(low, np.inf) >= high, low, low + level * (high - low))  # a cell of one float
         if self.decimals is not None:
             found = _snapped(found, low, high, step=10.0**-self.decimals, decimals=self.decimals)
         return np.where(absent, np.nan, np.clip(found, low, high))
@@ -217,7 +272,7 @@ class NumericBinning:
         if masses.shape[0] < self.cells:
             raise InvalidParameter("masses must be one probability a code.")
         ends = np.array(self.edges)
-        widths = np.diff(ends)
+        widths = np.maximum(np.diff(ends), (ends[-1] - ends[0]) * 1e-9)  # a cell may be a single float
         heights = masses[: self.cells] / widths
         middles = ends[:-1] + widths / 2
         rises = np.diff(heights) / np.diff(middles) if self.cells > 1 else np.zeros(0)

@@ -4,59 +4,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
-from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.errors import InvalidParameter
+from accord.learning.table_cuts import Cut, CutPlan, cut_plan, make_cuts
+from accord.learning.table_model import TableModel
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
-from accord.marginals.binning import NumericBinning
-from accord.marginals.domain import Column, Domain
-from accord.marginals.learner import MarginalLearner
-from accord.marginals.model import MarginalModel
-from accord.marginals.plan import MarginalPlan
-from accord.marginals.table_model import TableModel
+from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan
 from accord.privacy import ApproxDP, Neighbouring, Release
-from accord.randomness import PrivateRandomness, require_private
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
-from accord.tables.names import shown
 
-__all__ = ["Cut", "TableLearner", "TablePlan"]
+__all__ = ["Cut", "CutPlan", "TableLearner", "TablePlan"]
 
 Progress = Callable[[int, int, str], None]
-_CUTS_SHARE, _CUTS_SHARE_WITHOUT_BOUNDS = Fraction(1, 10), Fraction(1, 4)
 _FEWEST_CELLS, _MOST_CELLS, _MOST_ALONE = 8, 32, 256
 _RECORDS_PER_CELL = 100
-_WHOLE_CELLS = 64
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """How the numbers of one column become codes.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    how
-        "declared edges", "whole numbers" between declared bounds, or "private quantiles".
-    cells
-        At most so many.
-    epsilon
-        What it spends: 0 but for private quantiles.
-
-    """
-
-    name: str
-    how: str
-    cells: int
-    epsilon: Fraction
 
 
 @final
@@ -67,7 +36,7 @@ class TablePlan:
     Parameters
     ----------
     cuts
-        One for each column of numbers.
+        Of the columns of numbers.
     marginals
         Of the tables; of the largest domain that the cuts can give, so that the errors are the largest.
     promised
@@ -75,18 +44,22 @@ class TablePlan:
 
     """
 
-    cuts: tuple[Cut, ...]
+    cuts: CutPlan
     marginals: MarginalPlan
     promised: ApproxDP
 
     def lines(self) -> list[str]:
         """Return the plan in words and numbers."""
-        cuts = [
-            f"column {cut.name}: {cut.how}, {cut.cells} cells at most"
-            + (f", epsilon {short_text(cut.epsilon, up=True)}" if cut.epsilon else "")
-            for cut in self.cuts
+        lines = []
+        location = self.cuts.location
+        if location is not None:
+            spent = _spent(location.epsilon, location.delta)
+            lines.append(f"locate {', '.join(self.cuts.located)}: {location.blocks} blocks that must agree{spent}")
+        lines += [
+            f"column {cut.name}: {cut.how}, {cut.most_cells} cells at most{_spent(cut.epsilon, cut.delta)}"
+            for cut in self.cuts.cuts
         ]
-        return [*cuts, *self.marginals.lines()]
+        return [*lines, *self.marginals.lines()]
 
     @property
     def expected_errors(self) -> dict[int, float]:
@@ -97,17 +70,23 @@ class TablePlan:
         return found
 
 
+def _spent(epsilon: Fraction, delta: Fraction) -> str:
+    """Return what a step spends, in words."""
+    return f", epsilon {short_text(epsilon, up=True)}, delta {short_text(delta, up=True)}" if epsilon else ""
+
+
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class TableLearner:
     """Learn numbers, labels and missing cells together: cut, count with noise, fit.
 
     Numbers are cut at declared edges; at every whole number where declared bounds leave few of them; else at private
-    quantiles, between declared bounds or none. Missing cells are a code of their own.
+    quantiles between declared bounds, or between ends that are found outward from where blocks of records agree that
+    the numbers are. Values that many records share get cells of their own, and so do missing cells.
 
     Formal guarantees
     -----------------
-    - Privacy: ``(epsilon, delta)`` under replacing one unit: the cuts' epsilons and the tables' guarantee add up to it
+    - Privacy: ``(epsilon, delta)`` under replacing one unit: what the cuts spend and the tables' guarantee add up to it
       (theory C2), and the tables see the cuts' outputs only.
     - All sizes and budgets follow from the schema, the number of units, epsilon and delta: `plan`.
     - Not promised: an accuracy, see `MarginalLearner`.
@@ -132,11 +111,11 @@ class TableLearner:
     >>> from accord.tables import Column
     >>> declared = Schema(columns=(Column(name="sex", kind="category", categories=("f", "m")),
     ...                            Column(name="height", kind="number", decimals=1)))
-    >>> sex = np.arange(2000, dtype=np.int32) % 2
-    >>> table = Table(columns=(sex, 160.0 + 10 * sex + np.arange(2000) % 7), units=None, schema=declared)
+    >>> sex = np.arange(6000, dtype=np.int32) % 2
+    >>> table = Table(columns=(sex, 160.0 + 10 * sex + np.arange(6000) % 7), units=None, schema=declared)
     >>> learner = TableLearner(declared, epsilon=3, delta="1e-6")
-    >>> print(learner.plan(2000).lines()[0])
-    column height: private quantiles, 32 cells at most, epsilon 0.75
+    >>> print(learner.plan(6000).lines()[0])
+    locate height: ...
     >>> model = learner.release(table).value
     >>> from accord.randomness import SharedRandomness
     >>> rows = model.rows(1000, SharedRandomness(0).stream("rows"))
@@ -185,7 +164,7 @@ class TableLearner:
         """
         count = _check.integer("units", units, least=1)
         cuts = self._cuts(count)
-        sizes = {cut.name: cut.cells for cut in cuts}
+        sizes = {cut.name: cut.most_cells for cut in cuts.cuts}
         domain = Domain(_widest_column(column, sizes.get(column.name, 0)) for column in self.schema.read)
         return TablePlan(
             cuts=cuts,
@@ -197,6 +176,7 @@ class TableLearner:
         self,
         table: Table,
         *,
+        shared: SharedRandomness | None = None,
         randomness: PrivateRandomness | None = None,
         progress: Progress | None = None,
         ledger: Ledger | None = None,
@@ -207,6 +187,8 @@ class TableLearner:
         ----------
         table
             Of this schema.
+        shared
+            Key of the blocks that locate columns without bounds; by default a fresh one.
         randomness
             Source of all noise; leave it out.
         progress
@@ -222,6 +204,8 @@ class TableLearner:
             If there are too few units to find columns of numbers without bounds; nothing has been spent.
         BudgetExceeded
             If the ledger's cap does not allow it; nothing has been spent.
+        NothingReleased
+            If the blocks do not agree on where a column without bounds is. The budget is spent all the same.
 
         """
         source = require_private(randomness)
@@ -231,14 +215,9 @@ class TableLearner:
         count = len(table) if units is None else int(units.max()) + 1
         word = "record" if units is None else (table.schema.unit or "unit")
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
-        cuts = {cut.name: cut for cut in self._cuts(count)}
+        cuts = self._cuts(count)
         with spending(ledger, promised, what=f"tables: {len(self.schema.read)} columns"):
-            binnings = [
-                None
-                if column.is_label
-                else _binning(column, cuts[column.name], values, units=units, word=word, source=source)
-                for column, values in zip(self.schema.read, table.columns, strict=True)
-            ]
+            binnings = make_cuts(table, cuts, word=word, shared=require_shared(shared), source=source)
             domain = Domain(
                 _label_column(column) if binning is None else binning.column(column.name)
                 for column, binning in zip(self.schema.read, binnings, strict=True)
@@ -249,99 +228,23 @@ class TableLearner:
                     for column, binning, values in zip(self.schema.read, binnings, table.columns, strict=True)
                 ]
             )
-            released = self._learner(domain, tuple(cuts.values())).release(
+            released = self._learner(domain, cuts).release(
                 codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
             )
-        return Release(TableModel(schema=self.schema, binnings=tuple(binnings), law=_law(released)), promised)
+        return Release(TableModel(schema=self.schema, binnings=binnings, law=_law(released)), promised)
 
-    def _learner(self, domain: Domain, cuts: tuple[Cut, ...]) -> MarginalLearner:
-        spent = sum((cut.epsilon for cut in cuts), Fraction(0))
-        return MarginalLearner(domain, epsilon=self.epsilon - spent, delta=self.delta)
+    def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:
+        return MarginalLearner(domain, epsilon=self.epsilon - cuts.epsilon, delta=self.delta - cuts.delta)
 
-    def _cuts(self, units: int) -> tuple[Cut, ...]:
-        numbers = [column for column in self.schema.read if column.is_number]
-        fixed = {column.name: _fixed_cut(column) for column in numbers}
-        private = [column for column in numbers if fixed[column.name] is None]
-        bounded = all(column.bounds is not None for column in private)
-        share = self.epsilon * (_CUTS_SHARE if bounded else _CUTS_SHARE_WITHOUT_BOUNDS) / max(1, len(private))
-        self._refuse_few(private, share=share, units=units)
+    def _cuts(self, units: int) -> CutPlan:
         cells = self.cells or self._cells(units)
-        return tuple(
-            fixed[column.name] or Cut(name=column.name, how="private quantiles", cells=cells, epsilon=share)
-            for column in numbers
-        )
-
-    def _refuse_few(self, columns: list[Declared], *, share: Fraction, units: int) -> None:
-        """Refuse to look for numbers without bounds among too few units: public numbers alone decide."""
-        lost = [shown(column.name) for column in columns if column.bounds is None]
-        needed = NumericBinning.units_needed(share) if lost else 0
-        if units < needed:
-            names = ", ".join(lost)
-            message = (
-                f"to find where the numbers of {names} are, {needed} records or units of privacy are needed at this "
-                f"epsilon, and there are {units}: state bounds for them in the schema, or leave them out. Nothing was "
-                f"spent."
-            )
-            raise NotEnoughRecords(message, needed=needed, present=units)
+        return cut_plan(self.schema.read, units=units, cells=cells, epsilon=self.epsilon, delta=self.delta)
 
     def _cells(self, units: int) -> int:
         """Return a power of two of cells that noise leaves something of; more if the column is alone."""
         most = _MOST_ALONE if len(self.schema.read) == 1 else _MOST_CELLS
         wanted = max(1.0, float(self.epsilon) * units / _RECORDS_PER_CELL)
         return int(min(most, max(_FEWEST_CELLS, 2 ** math.floor(math.log2(wanted)))))
-
-
-def _fixed_cut(column: Declared) -> Cut | None:
-    """Return the cut of a column that needs no look at the data, None for the others."""
-    if column.edges:
-        return Cut(name=column.name, how="declared edges", cells=len(column.edges) - 1, epsilon=Fraction(0))
-    if (column.bounds is not None and column.decimals == 0) or column.kind == "date":
-        whole = _whole_numbers(column)
-        if whole is not None and whole <= _WHOLE_CELLS:
-            return Cut(name=column.name, how="whole numbers", cells=whole, epsilon=Fraction(0))
-    return None
-
-
-def _whole_numbers(column: Declared) -> int | None:
-    if column.bounds is None:
-        return None
-    count = math.floor(column.bounds[1]) - math.ceil(column.bounds[0]) + 1
-    return count if count >= 1 else None
-
-
-def _decimals(column: Declared) -> int | None:
-    return 0 if column.format is not None else column.decimals
-
-
-def _binning(
-    column: Declared,
-    cut: Cut,
-    values: NDArray[Any],
-    *,
-    units: NDArray[np.int64] | None,
-    word: str,
-    source: PrivateRandomness,
-) -> NumericBinning:
-    decimals = _decimals(column)
-    if cut.how == "declared edges":
-        return NumericBinning(column.edges, decimals=decimals, missing=True)
-    if cut.how == "whole numbers" and column.bounds is not None:
-        first = math.ceil(column.bounds[0])
-        return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=decimals, missing=True)
-    released = NumericBinning.private(
-        values,
-        epsilon=cut.epsilon,
-        cells=cut.cells,
-        bounds=column.bounds,
-        decimals=decimals,
-        missing=True,
-        units=units,
-        unit=None if units is None else word,
-        randomness=source,
-    )
-    if not isinstance(released.value, NumericBinning):  # pragma: no cover - quantiles always have an answer
-        raise InvalidParameter("no cells were released.")
-    return released.value
 
 
 def _law(released: Release[MarginalModel]) -> MarginalModel:

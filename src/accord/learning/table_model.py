@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
-from accord.marginals.binning import NumericBinning
-from accord.marginals.model import MarginalModel
+from accord.marginals import MarginalModel, NumericBinning
 from accord.randomness import Generator
 from accord.tables import Schema
 

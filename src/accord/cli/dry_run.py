@@ -1,0 +1,127 @@
+"""``accord synth --dry-run``: the whole plan, before a single row is read."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accord import _check
+from accord.cli.learner import block_learner, density_family, takes_blocks
+from accord.cli.request import Request
+from accord.errors import InvalidParameter, SchemaMismatch
+from accord.learning.density_plan import density_plan
+from accord.learning.synthesis import sample_plan
+from accord.learning.table_learner import TableLearner
+from accord.ledger.figures import short_text
+from accord.tables import Schema, read_header, read_schema
+from accord.tables.names import normal_form, shown
+
+__all__ = ["DryRun", "document", "dry_run"]
+
+_MOST_UNITS = 10**12
+_GOOD, _FAIR = 0.02, 0.1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What a run would do: lines for people, expected errors by number of columns, a word on whether n is enough."""
+
+    units: int
+    lines: tuple[str, ...]
+    errors: dict[int, float]
+    enough: str
+
+
+def dry_run(request: Request, *, size: str | None) -> DryRun:
+    """Return the plan of a request; of the data only the header is read, and for Parquet the number of rows.
+
+    Raises
+    ------
+    AccordError
+        If the request could not be met.
+
+    """
+    numbers = request.numbers()
+    if request.schema is None:
+        raise SchemaMismatch("a schema is needed: run `accord schema DATA --out schema.toml` and complete that file.")
+    schema = read_schema(request.schema).with_unit(request.unit)
+    _refuse_missing_columns(request, schema)
+    units = _units(request, schema, size=size)
+    noun = "records" if schema.unit is None else "units"
+    if takes_blocks(request.learner):
+        plan = sample_plan(
+            block_learner(schema, name=request.learner),
+            units=units,
+            dimension=len(schema.read),
+            epsilon=numbers.epsilon,
+            delta=numbers.delta,
+            blocks=numbers.blocks,
+            draws=numbers.draws,
+            records=numbers.records,
+            noun=noun,
+        )
+        lines = (
+            f"{plan.blocks} blocks of {plan.block_size} {noun}, {plan.records} records per vote, {plan.draws} draws",
+            f"one selection: epsilon {request.epsilon.strip()}, delta {request.delta.strip()}",
+            f"typical error {plan.typical_error:.2g} in total variation, if the columns are of the learnt family",
+        )
+        return DryRun(units=units, lines=lines, errors={}, enough=_word(plan.typical_error))
+    if density_family(schema, name=request.learner) is not None:
+        stages = density_plan(units=units, columns=len(schema.read), epsilon=numbers.epsilon, delta=numbers.delta)
+        located, rest = stages.location, stages.rest
+        first = f"{located.blocks} blocks, {located.draws} draws, {_budget(located.epsilon, located.delta)}"
+        steps = (f"locate {len(schema.read)} columns: {first}", f"open and refine: {_budget(*rest)}")
+        return DryRun(units=units, lines=steps, errors={}, enough="enough to locate the columns")
+    tables = TableLearner(schema, epsilon=numbers.epsilon, delta=numbers.delta).plan(
+        units, several_records=schema.unit is not None
+    )
+    errors = tables.expected_errors
+    return DryRun(units=units, lines=tuple(tables.lines()), errors=errors, enough=_word(min(errors.values())))
+
+
+def document(found: DryRun) -> dict[str, Any]:
+    """Return it for ``--json``."""
+    return {
+        "dry_run": True,
+        "units": found.units,
+        "plan": list(found.lines),
+        "expected_errors": {str(way): error for way, error in sorted(found.errors.items())},
+        "enough": found.enough,
+    }
+
+
+def _budget(epsilon: Fraction, delta: Fraction) -> str:
+    return f"epsilon {short_text(epsilon, up=True)}, delta {short_text(delta, up=True)}"
+
+
+def _word(error: float) -> str:
+    """Return whether n is enough, by the expected error of the simplest tables."""
+    if error <= _GOOD:
+        return f"yes: the expected error of the simplest tables is {error:.2g}"
+    if error <= _FAIR:
+        return f"for rough shares only: the expected error of the simplest tables is {error:.2g}"
+    return f"no: the expected error of the simplest tables is {error:.2g}; more records or a larger epsilon are needed"
+
+
+def _units(request: Request, schema: Schema, *, size: str | None) -> int:
+    if size is not None:
+        return _check.integer("--size", size, least=1, most=_MOST_UNITS)
+    if schema.unit is None:
+        try:
+            return max(1, int(pq.read_metadata(request.data).num_rows))
+        except (pa.ArrowException, OSError, ValueError):
+            pass  # not Parquet: counting would read rows
+    what = "records" if schema.unit is None else "units"
+    raise InvalidParameter(f"--dry-run reads no row: say --size N, how many {what} the table has.")
+
+
+def _refuse_missing_columns(request: Request, schema: Schema) -> None:
+    """Refuse a schema that does not fit the header."""
+    header = {normal_form(name) for name in read_header(request.data, csv=schema.csv)}
+    wanted = [*(column.name for column in schema.read), *([schema.unit] if schema.unit is not None else [])]
+    lost = [name for name in wanted if normal_form(name) not in header]
+    if lost:
+        raise SchemaMismatch(f"the data file {shown(request.data.name)} has no column {shown(lost[0])}.")

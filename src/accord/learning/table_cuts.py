@@ -1,0 +1,265 @@
+"""How the numbers of a declared table become codes: public plans, and cuts that look at the data privately."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.errors import NotEnoughRecords, NothingReleased
+from accord.learning.locate import LocationPlan, locate, location_plan
+from accord.marginals import NumericBinning
+from accord.privacy import ApproxDP
+from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.tables import Column, Table
+from accord.tables.names import listed
+
+__all__ = ["Cut", "CutPlan", "cut_plan", "make_cuts"]
+
+_SHARE = Fraction(1, 10)
+_LOCATION_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(3, 20), Fraction(1, 5), Fraction(3, 10))
+_LOCATION_DELTA, _ATOMS_DELTA = Fraction(1, 10), Fraction(1, 10)
+_ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), 4
+_WHOLE_CELLS = 64
+_MOST_EPSILON = Fraction(1000)
+_EDGES, _WHOLE, _QUANTILES = "declared edges", "whole numbers", "private quantiles"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """How the numbers of one column become codes.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    how
+        "declared edges", "whole numbers" between declared bounds, or "private quantiles".
+    cells
+        At most so many.
+    epsilon, delta
+        What it spends: 0 but for private quantiles, which also look for values that many records share.
+    atoms
+        So many of these at most get a cell of their own.
+
+    """
+
+    name: str
+    how: str
+    cells: int
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    atoms: int = 0
+
+    @property
+    def most_cells(self) -> int:
+        """Cells of the column at most: an atom splits the cell that it is in, and has one of its own."""
+        return self.cells + 2 * self.atoms
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutPlan:
+    """The cuts of all columns of numbers, and how columns without bounds are located before.
+
+    Parameters
+    ----------
+    cuts
+        One for each column of numbers, in their order.
+    located
+        Names of the columns that have neither bounds nor edges.
+    location
+        How these are located together; None if there are none.
+
+    """
+
+    cuts: tuple[Cut, ...]
+    located: tuple[str, ...]
+    location: LocationPlan | None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of it spends."""
+        first = Fraction(0) if self.location is None else self.location.epsilon
+        return first + sum((cut.epsilon for cut in self.cuts), Fraction(0))
+
+    @property
+    def delta(self) -> Fraction:
+        """What all of it spends."""
+        first = Fraction(0) if self.location is None else self.location.delta
+        return first + sum((cut.delta for cut in self.cuts), Fraction(0))
+
+
+def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Fraction, delta: Fraction) -> CutPlan:
+    """Return the cuts of the columns of numbers among these: a function of public facts.
+
+    Parameters
+    ----------
+    columns
+        That are read.
+    units
+        Number of units of privacy.
+    cells
+        Of a column that is cut at private quantiles, a power of two.
+    epsilon, delta
+        Of the whole release.
+
+    Raises
+    ------
+    NotEnoughRecords
+        If there are too few units to locate columns without bounds; nothing was spent.
+
+    """
+    numbers = [column for column in columns if column.is_number]
+    fixed = {column.name: _fixed_cut(column) for column in numbers}
+    private = [column for column in numbers if fixed[column.name] is None]
+    share, slack = epsilon * _SHARE / max(1, len(private)), delta * _ATOMS_DELTA / max(1, len(private))
+    atoms = max(_FEWEST_ATOMS, cells // 4)
+    cuts = tuple(
+        fixed[column.name]
+        or Cut(name=column.name, how=_QUANTILES, cells=cells, epsilon=share, delta=slack, atoms=atoms)
+        for column in numbers
+    )
+    located = tuple(column.name for column in private if column.bounds is None)
+    return CutPlan(
+        cuts=cuts,
+        located=located,
+        location=_location(located, units=units, epsilon=epsilon, delta=delta) if located else None,
+    )
+
+
+def _location(names: tuple[str, ...], *, units: int, epsilon: Fraction, delta: Fraction) -> LocationPlan:
+    """Return the plan with the least share of epsilon that works.
+
+    A plan spends at most 3/10 of the epsilon that it is told and half of the delta, so it is told that much more.
+    """
+    needed = 0
+    for share in _LOCATION_SHARES:
+        try:
+            plan = location_plan(
+                units=units,
+                columns=len(names),
+                epsilon=min(_MOST_EPSILON, epsilon * share * 10 / 3),
+                delta=2 * delta * _LOCATION_DELTA,
+            )
+        except NotEnoughRecords as error:
+            needed = error.needed
+            continue
+        return plan
+    message = (
+        f"to find where the numbers of {listed(names)} are, {needed} records or units of privacy are needed at this "
+        f"epsilon, and there are {units}: state bounds for them in the schema, or leave them out. Nothing was spent."
+    )
+    raise NotEnoughRecords(message, needed=needed, present=units)
+
+
+def _fixed_cut(column: Column) -> Cut | None:
+    """Return the cut of a column that needs no look at the data, None for the others."""
+    if column.edges:
+        return Cut(name=column.name, how=_EDGES, cells=len(column.edges) - 1)
+    if column.bounds is not None and _decimals(column) == 0:
+        count = math.floor(column.bounds[1]) - math.ceil(column.bounds[0]) + 1
+        if 1 <= count <= _WHOLE_CELLS:
+            return Cut(name=column.name, how=_WHOLE, cells=count)
+    return None
+
+
+def _decimals(column: Column) -> int | None:
+    return 0 if column.format is not None else column.decimals
+
+
+# --- looking at the data ----------------------------------------------------------------------------------------------
+
+
+def make_cuts(
+    table: Table, plan: CutPlan, *, word: str, shared: SharedRandomness, source: PrivateRandomness
+) -> tuple[NumericBinning | None, ...]:
+    """Return the binning of each column that is read, None for labels.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``(plan.epsilon, plan.delta)`` under replacing one unit, the sum of all steps (theory C2).
+    - Not promised: an answer. Where blocks do not agree on where a column is, nothing of it is released.
+
+    Raises
+    ------
+    NothingReleased
+        Naming the columns without an answer.
+
+    """
+    places = _places(table, plan, word=word, shared=shared, source=source)
+    cuts = {cut.name: cut for cut in plan.cuts}
+    return tuple(
+        None
+        if column.is_label
+        else _binning(column, cuts[column.name], values, around=places.get(column.name), table=table, source=source)
+        for column, values in zip(table.schema.read, table.columns, strict=True)
+    )
+
+
+def _places(
+    table: Table, plan: CutPlan, *, word: str, shared: SharedRandomness, source: PrivateRandomness
+) -> dict[str, tuple[float, float]]:
+    """Return centre and scale of the columns without bounds; a constant has no scale."""
+    if plan.location is None:
+        return {}
+    names = [column.name for column in table.schema.read]
+    records = np.column_stack([table.columns[names.index(name)] for name in plan.located])
+    numbers = len(table) if table.units is None else table.units
+    found = locate(records, plan.location, numbers=numbers, word=word, shared=shared, randomness=source)
+    if found.without_answer:
+        wanting = tuple(plan.located[place] for place in found.without_answer)
+        message = (
+            f"nothing was released for {listed(wanting)}: the blocks did not agree on where these columns are, or "
+            f"found no numbers there. The budget is spent all the same. State bounds for them in the schema, or leave "
+            f"them out."
+        )
+        guarantee = ApproxDP(plan.location.epsilon, plan.location.delta, unit=word)
+        raise NothingReleased(message, guarantee=guarantee, columns=wanting)
+    centre = np.where(np.isnan(found.centre), found.constant, found.centre)
+    scale = np.where(np.isnan(found.centre), 0.0, found.scale)
+    return {name: (float(centre[place]), float(scale[place])) for place, name in enumerate(plan.located)}
+
+
+def _binning(
+    column: Column,
+    cut: Cut,
+    values: NDArray[Any],
+    *,
+    around: tuple[float, float] | None,
+    table: Table,
+    source: PrivateRandomness,
+) -> NumericBinning:
+    decimals = _decimals(column)
+    if cut.how == _EDGES:
+        return NumericBinning(column.edges, decimals=decimals, missing=True)
+    if cut.how == _WHOLE and column.bounds is not None:
+        first = math.ceil(column.bounds[0])
+        return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=decimals, missing=True)
+    clipped = values if column.bounds is None else np.clip(values, *column.bounds)
+    for_atoms = cut.epsilon * _ATOMS_SHARE
+    released = NumericBinning.private(
+        clipped,
+        epsilon=cut.epsilon - for_atoms,
+        cells=cut.cells,
+        bounds=column.bounds,
+        around=around,
+        decimals=decimals,
+        missing=True,
+        units=table.units,
+        randomness=source,
+    )
+    refined = _only(released.value).with_frequent(
+        clipped, epsilon=for_atoms, delta=cut.delta, most=cut.atoms, units=table.units, randomness=source
+    )
+    return _only(refined.value)
+
+
+def _only(value: object) -> NumericBinning:
+    if not isinstance(value, NumericBinning):  # pragma: no cover - quantiles always have an answer
+        raise AssertionError("no cells were released")  # noqa: TRY004 - a fault of ours
+    return value

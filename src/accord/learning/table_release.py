@@ -1,0 +1,286 @@
+"""Releases of declared tables by several learners, each as the same plain facts and a way to draw rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord._exact import Number
+from accord.distributions import Distribution
+from accord.errors import InvalidParameter
+from accord.learning.blocks import Progress
+from accord.learning.density import release_density
+from accord.learning.density_family import DensityFamily
+from accord.learning.density_plan import density_plan
+from accord.learning.synthesis import Synthesis
+from accord.learning.table_learner import TableLearner, TablePlan
+from accord.learning.table_model import TableModel
+from accord.ledger import Ledger, spending
+from accord.ledger.figures import short_text
+from accord.privacy import ApproxDP, Neighbouring
+from accord.randomness import Generator, SharedRandomness
+from accord.tables import Schema, Table
+
+__all__ = ["StageFacts", "TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
+
+Columns = tuple[NDArray[Any], ...]
+ADDED = "basic: epsilons and deltas of the stages add up"
+COMPOSED = "the stages with an epsilon of their own add to the total of all others, which is composed numerically"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFacts:
+    """One stage in words; epsilon and delta as text, empty where the total is not a sum."""
+
+    what: str
+    mechanism: str
+    epsilon: str = ""
+    delta: str = ""
+    detail: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableRelease:
+    """What was released of a table. Nothing here depends on the data but through private releases.
+
+    Parameters
+    ----------
+    learner
+        What was learnt, in words.
+    guarantee
+        The promise.
+    units
+        Number of units of privacy, public.
+    composition
+        How the stages make the total.
+    stages
+        In order.
+    model
+        Released numbers of the model, for machines; None without an answer.
+    errors
+        Mean total variation that noise leaves in tables of so many columns, where that is known.
+    draw
+        ``draw(rows, generator)`` returns synthetic cells, one array for each column that is read.
+
+    """
+
+    learner: str
+    guarantee: ApproxDP
+    units: int
+    composition: str
+    stages: tuple[StageFacts, ...]
+    model: Mapping[str, Any] | None
+    errors: Mapping[int, float] = field(default_factory=dict)
+    draw: Callable[[int, Generator], Columns] | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a model to draw from."""
+        return self.draw is not None
+
+    def rows(self, count: int, *, seed: int | None = None) -> Columns:
+        """Return synthetic cells: free of charge, by post-processing.
+
+        Raises
+        ------
+        InvalidParameter
+            If there was no answer.
+
+        """
+        if self.draw is None:
+            raise InvalidParameter("there was no answer, so there is no model to draw rows from.")
+        shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+        return self.draw(count, shared.stream("synthetic rows"))
+
+
+def release_by_tables(
+    table: Table,
+    *,
+    epsilon: Number,
+    delta: Number,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+) -> TableRelease:
+    """Release a model of all columns together from noisy tables of a few (`TableLearner`)."""
+    learner = TableLearner(table.schema, epsilon=epsilon, delta=delta)
+    units = len(table) if table.units is None else int(table.units.max()) + 1
+    plan = learner.plan(units, several_records=table.units is not None)
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    release = learner.release(table, shared=shared.child("release"), progress=progress, ledger=ledger)
+    model = release.value
+    if not isinstance(model, TableModel) or not isinstance(release.guarantee, ApproxDP):
+        raise AssertionError("tables always have an answer")  # noqa: TRY004 - a fault of ours
+    names = [column.name for column in table.schema.read]
+    document = {
+        "family": "tables",
+        "columns": names,
+        "measured": [[names[place] for place in one] for one in model.law.measured],
+        "cells": model.law.cells,
+        "edges": {
+            name: list(binning.edges)
+            for name, binning in zip(names, model.binnings, strict=True)
+            if binning is not None
+        },
+    }
+    return TableRelease(
+        learner=f"noisy tables of a few of {len(names)} columns, and the law of greatest entropy with them",
+        guarantee=release.guarantee,
+        units=units,
+        composition=COMPOSED,
+        stages=tuple(_table_stages(plan)),
+        model=document,
+        errors=plan.expected_errors,
+        draw=model.rows,
+    )
+
+
+def _table_stages(plan: TablePlan) -> list[StageFacts]:
+    location = plan.cuts.location
+    located = (
+        []
+        if location is None
+        else [
+            StageFacts(
+                what=f"where {', '.join(plan.cuts.located)} are",
+                mechanism="coupled blocks and a stable selection",
+                epsilon=short_text(location.epsilon, up=True),
+                delta=short_text(location.delta, up=True),
+                detail=f"{location.blocks} blocks, {location.draws} draws",
+            )
+        ]
+    )
+    cuts = [
+        StageFacts(
+            what=f"where to cut {cut.name} into cells",
+            mechanism="exponential mechanism, sparse vector, thresholded counts",
+            epsilon=short_text(cut.epsilon, up=True),
+            delta=short_text(cut.delta, up=True),
+            detail=f"{cut.most_cells} cells at most",
+        )
+        for cut in plan.cuts.cuts
+        if cut.epsilon
+    ]
+    steps = [
+        StageFacts(
+            what=f"{step.times} x {step.what}", mechanism=step.noise.value, detail=step.words(plan.marginals.whole)
+        )
+        for step in plan.marginals.steps
+    ]
+    return [*located, *cuts, *steps]
+
+
+def release_by_density(
+    table: Table,
+    family: DensityFamily,
+    *,
+    epsilon: Number,
+    delta: Number,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+) -> TableRelease:
+    """Release a density of columns of numbers without bounds: locate, open, refine (as `PrivateDensity`).
+
+    Raises
+    ------
+    NotEnoughRecords
+        If there are too few units to locate the columns; nothing was spent.
+    InvalidParameter
+        If a column is not one of numbers.
+
+    """
+    if not all(column.is_number for column in table.schema.read):
+        raise InvalidParameter("a density is learnt from columns of numbers alone: use the learner of tables.")
+    numbers = len(table) if table.units is None else table.units
+    units = len(table) if table.units is None else int(table.units.max()) + 1
+    word = "record" if table.units is None else (table.schema.unit or "unit")
+    plan = density_plan(units=units, columns=len(table.columns), epsilon=epsilon, delta=delta)
+    guarantee = ApproxDP(plan.epsilon, plan.delta, Neighbouring.REPLACE_ONE, word)
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    with spending(ledger, guarantee, what=f"private density: {family.words}, {len(table.columns)} columns"):
+        found = release_density(
+            table.records, plan, family, numbers=numbers, word=word, shared=shared.child("release"), progress=progress
+        )
+    names = [column.name for column in table.schema.read]
+    wanting = [names[place] for place in found.located.without_answer]
+    law = found.law
+    document = {"family": family.words, "columns": names, "law": repr(law)}
+    return TableRelease(
+        learner=f"a density: {family.words}",
+        guarantee=guarantee,
+        units=units,
+        composition=ADDED,
+        stages=tuple(_density_stage(stage) for stage in found.public),
+        model=None if law is None or wanting else document,
+        draw=None if law is None else _density_rows(law, table.schema),
+    )
+
+
+def _density_stage(stage: Mapping[str, Any]) -> StageFacts:
+    shown = {key: value for key, value in stage.items() if key not in {"stage", "mechanism", "epsilon", "delta"}}
+    return StageFacts(
+        what=str(stage.get("stage", "")),
+        mechanism=str(stage.get("mechanism", "")),
+        epsilon=str(stage.get("epsilon", "")),
+        delta=str(stage.get("delta", "")),
+        detail="; ".join(f"{key} {value}" for key, value in shown.items() if isinstance(value, (int, float, str))),
+    )
+
+
+def _density_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
+    def draw(rows: int, generator: Generator) -> Columns:
+        sample = np.asarray(law.sample(rows, generator), dtype=np.float64).reshape(rows, -1)
+        return tuple(
+            values if column.bounds is None else np.clip(values, *column.bounds)
+            for column, values in zip(schema.read, sample.T, strict=True)
+        )
+
+    return draw
+
+
+def of_synthesis(synthesis: Synthesis, *, schema: Schema, model: Mapping[str, Any] | None) -> TableRelease:
+    """Return the facts of a release by blocks that agree; ``model`` describes its law."""
+    plan, law, guarantee = synthesis.plan, synthesis.model, synthesis.guarantee
+    if not isinstance(guarantee, ApproxDP):
+        raise AssertionError("blocks promise an epsilon and a delta")  # noqa: TRY004 - a fault of ours
+    stage = StageFacts(
+        what="records on which most blocks agree",
+        mechanism="coupled blocks and a stable selection",
+        epsilon=short_text(guarantee.epsilon, up=True),
+        delta=short_text(guarantee.delta, up=True),
+        detail=(
+            f"{plan.blocks} blocks of {plan.block_size}, {plan.records} records per vote, {plan.draws} draws; typical "
+            f"error {plan.typical_error:.2g}"
+        ),
+    )
+    return TableRelease(
+        learner="one law of all columns, learnt again from records on which blocks agree",
+        guarantee=guarantee,
+        units=plan.units,
+        composition=ADDED,
+        stages=(stage,),
+        model=model,
+        draw=None if law is None else _label_or_number_rows(law, schema),
+    )
+
+
+def _label_or_number_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
+    def draw(rows: int, generator: Generator) -> Columns:
+        sample = np.asarray(law.sample(rows, generator)).reshape(rows, -1)
+        found: list[NDArray[Any]] = []
+        for place, column in enumerate(schema.read):
+            values = sample[:, place]
+            if column.is_label:
+                codes = {label: code for code, label in enumerate(column.categories)}
+                found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+            else:
+                numbers = values.astype(np.float64)
+                found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
+        return tuple(found)
+
+    return draw
