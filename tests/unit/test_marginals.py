@@ -93,6 +93,8 @@ def test_arrays_of_floats_and_small_integers_are_read_alike() -> None:
     domain = Domain([Column("a", 3)])
     for kind in (np.int8, np.uint8, np.int64, np.float32, np.float64):
         assert domain.read(np.array([0, 2, 7], dtype=kind)).ravel().tolist() == [0, 2, 2]
+    masked = np.ma.masked_array([[0], [1], [1]], mask=[[False], [True], [False]])
+    assert domain.read(masked).ravel().tolist() == [0, 2, 1]
     with pytest.raises(DataError):
         domain.read(np.zeros((3, 2)))
     with pytest.raises(DataError):

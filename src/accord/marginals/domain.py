@@ -193,7 +193,7 @@ class Domain:
             If the shape does not fit, which is public.
 
         """
-        table = np.asarray(codes) if isinstance(codes, np.ndarray) else _by_cells(codes)
+        table = _as_table(codes)
         if table.ndim == 1 and self.dimension == 1:
             table = table[:, None]
         if table.ndim != 2 or table.shape[1] != self.dimension:
@@ -202,6 +202,13 @@ class Domain:
         for place, column in enumerate(self.columns):
             result[:, place] = _read_column(table[:, place], column)
         return result
+
+
+def _as_table(codes: ArrayLike) -> NDArray[Any]:
+    """Return an array or a data frame as an array, a masked cell as None; anything else cell by cell."""
+    if isinstance(codes, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(codes.astype(object), None))
+    return np.asarray(codes) if hasattr(codes, "__array__") else _by_cells(codes)
 
 
 def _by_cells(codes: ArrayLike) -> NDArray[np.object_]:
