@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accord.mechanisms import Exponential
 from accord.randomness import PrivateRandomness
 
-__all__ = ["Sorted", "choose_point", "dyadic_grid", "quantile_edges"]
+__all__ = ["Sorted", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
 
 Floats = NDArray[np.float64]
 _GRAIN = Fraction(1, 1 << 46)
