@@ -14,6 +14,10 @@ CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.14 python3.13 python3.12 python
 UV = env -u VIRTUAL_ENV -u CONDA_PREFIX UV_PROJECT_ENVIRONMENT="$(CURDIR)/$(VENV)" UV_PYTHON="$(CURDIR)/$(BIN)/python" \
 	UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 
+# One thread a worker: the tests use all cores by themselves.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test nightly bench format clean
@@ -31,7 +35,7 @@ test: $(STAMP) ## every check but the long ones: lint, format, types, layers, te
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 nightly: $(STAMP) ## the long tests
 	$(BIN)/pytest -m nightly
