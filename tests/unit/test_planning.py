@@ -2,13 +2,27 @@
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 import pytest
 
+from accord.distributions import Normal
 from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.planning import Certificate, all_plans, certify_normal, needed_epsilon, plan, reachable_alpha, sampler_sizes
+from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
+from accord.planning import (
+    Certificate,
+    agnostic_sizes,
+    all_plans,
+    boosted_sizes,
+    certify_normal,
+    needed_epsilon,
+    orders,
+    plan,
+    reachable_alpha,
+    sampler_sizes,
+    theorem_sizes,
+)
 from accord.planning.pivots import stored_pivot
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
@@ -44,6 +58,7 @@ def test_epsilon_limits() -> None:
         lambda alpha, beta: 0,
         lambda alpha, beta: None,
         lambda alpha, beta: "many",
+        lambda alpha, beta: "12",
         lambda alpha, beta: float("nan"),
         object(),
         int,
@@ -61,6 +76,37 @@ def test_sample_complexities_that_are_none_are_refused(function: Any, method: An
 def test_rising_sample_complexities_are_refused(function: Any, learner: Any) -> None:
     with pytest.raises(InvalidParameter, match="must not rise"):
         plan(function, **ASKED, learner=learner)
+    with pytest.raises(InvalidParameter, match="must not rise"):
+        plan(function, **ASKED, method="certified")
+    with pytest.raises(InvalidParameter, match="must not rise"):
+        sampler_sizes(function, records=5, gamma="0.1", epsilon=1, delta="1e-6")
+    with pytest.raises(InvalidParameter, match="must not rise"):
+        orders("1.3", alpha=0.1, beta=0.1, epsilon=1, delta=1e-6, learner=function)
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), "0.1", None, True])
+def test_a_total_variation_of_tuples_that_is_none_is_refused(value: Any) -> None:
+    class Learner:
+        sample_complexity = staticmethod(quadratic)
+        tuple_total_variation = staticmethod(lambda records, block_size: value)
+
+    with pytest.raises(InvalidParameter, match="tuple_total_variation must be a number"):
+        plan(Learner(), **ASKED, method="certified")
+
+
+def test_numbers_of_theorems_need_epsilon_up_to_1() -> None:
+    more = ASKED | {"epsilon": "1.5"}
+    for sizes in (theorem_sizes, boosted_sizes, partial(agnostic_sizes, agnostic_factor=3)):
+        with pytest.raises(InvalidParameter, match="epsilon must be at most 1 "):
+            sizes(quadratic, **more)
+    with pytest.raises(InvalidParameter, match="epsilon must be at most 1 "):
+        sampler_sizes(quadratic, records=5, gamma="0.1", epsilon="1.5", delta="1e-6")
+
+
+def test_a_list_on_the_line_says_which_accuracy_the_theorem_asks_of_it() -> None:
+    listed = MinimumDistanceLearner([Normal(0, 1), Normal(1, 1)])
+    with pytest.raises(InvalidParameter, match=r"total variation 0\.00104 with failure 0\.0625.*error of integration"):
+        plan(listed, **ASKED, learner="agnostic")
 
 
 def test_an_estimator_that_is_no_density_estimator_is_named() -> None:
@@ -144,6 +190,20 @@ def test_a_certificate_with_one_number_changed_fails(name: str) -> None:
     assert not Certificate.from_json(json.dumps(content)).verify()
 
 
+@pytest.mark.parametrize("name", [name for name, one in CERTIFICATES.items() if one.premises])
+def test_a_certificate_that_hides_a_premise_fails(name: str) -> None:
+    content = json.loads(CERTIFICATES[name].to_json())
+    content["premises"] = content["premises"][1:]
+    assert not Certificate.from_json(json.dumps(content)).verify()
+
+
+@pytest.mark.parametrize("learner", ["black-box", "boosted", "agnostic"])
+@pytest.mark.parametrize("wrong", [{"delta_used": "1e-90"}, {"epsilon": "2"}])
+def test_sizes_of_theorems_for_other_numbers_do_not_verify(learner: Any, wrong: dict[str, str]) -> None:
+    numbers = plan(TWO, **ASKED, learner=learner).certificate
+    assert not Certificate.of(numbers.method, {**numbers.numbers, **wrong}).verify()
+
+
 def _changes(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
@@ -167,7 +227,7 @@ def test_changing_what_is_claimed_with_the_numbers_fails_too(name: str) -> None:
     for field, stricter in {"beta": "1/20", "alpha": "1/20", "epsilon": "3/4", "delta": "1/10000000000"}.items():
         if kept.method.startswith("L") or (kept.method, field) == ("A", "alpha"):
             continue  # the answers of m at other numbers are not there; A's alpha is part of its premise
-        made = Certificate.of(kept.method, {**kept.numbers, field: stricter}, premises=kept.premises)
+        made = Certificate.of(kept.method, {**kept.numbers, field: stricter})
         assert not made.verify(), field
 
 

@@ -91,6 +91,12 @@ def _asked(numbers: Mapping[str, Any], alpha: float, beta: float) -> int:
     raise KeyError
 
 
+def _slack(text: str, numbers: Mapping[str, Any], right: float) -> list[Line]:
+    """Compare the delta of the selection, both ways: less of it would need more blocks."""
+    left = float(Fraction(numbers["delta_used"]))
+    return [(f"{text}, at most", left, right * _ABOVE), (f"{text}, at least", right, left * _ABOVE)]
+
+
 def _theorem_black_box(numbers: Mapping[str, Any]) -> list[Line]:
     alpha, beta, epsilon, delta = _request(numbers)
     return _black_box(numbers, alpha, beta, float(epsilon), float(delta)) + _sizes(numbers)
@@ -107,7 +113,8 @@ def _black_box(numbers: Mapping[str, Any], alpha: float, beta: float, epsilon: f
             blocks,
         ),
         ("128 log(4 / beta) <= k", 128 * (math.log(4) - math.log(beta)), blocks),
-        ("delta0 <= min(delta, beta / 4)", float(Fraction(numbers["delta_used"])), min(delta, beta / 4) * _ABOVE),
+        *_slack("delta0 = min(delta, beta / 4)", numbers, min(delta, beta / 4)),
+        ("epsilon <= 1", epsilon, 1),
     ]
 
 
@@ -126,7 +133,8 @@ def _theorem_agnostic(numbers: Mapping[str, Any]) -> list[Line]:
         *_equal("b = m(a / 16, 1 / 16)", _asked(numbers, share / 16, 0.0625), numbers["block_size"]),
         ("16 log(1 / delta0) / epsilon <= k", -16 * math.log(slack) / float(epsilon), blocks),
         ("128 log(4 / a) <= k", 128 * (math.log(4) - math.log(share)), blocks),
-        ("delta0 <= min(delta, a / 4)", slack, min(float(delta), share / 4) * _ABOVE),
+        *_slack("delta0 = min(delta, a / 4)", numbers, min(float(delta), share / 4)),
+        ("epsilon <= 1", float(epsilon), 1),
         *_sizes(numbers),
     ]
 

@@ -11,6 +11,17 @@ from accord.planning._verify import check_numbers, resimulate
 __all__ = ["METHODS", "Certificate"]
 
 METHODS = ("L9", "L10", "L11", "A", "B", "C", "D")
+_TRUE_COMPLEXITY = ("the learner's sample complexity is true",)
+_PREMISES = {
+    "L9": _TRUE_COMPLEXITY,
+    "L10": _TRUE_COMPLEXITY,
+    "L11": _TRUE_COMPLEXITY,
+    "A": (
+        "the learner's sample complexity at (alpha, relearning) is true",
+        "the learner's total variation of tuples at (l, b) is at most variation",
+    ),
+    "C": ("the stored number of successes came from the stored seed",),
+}
 
 
 @final
@@ -50,10 +61,10 @@ class Certificate:
     premises: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, method: str, numbers: Mapping[str, Any], *, premises: tuple[str, ...] = ()) -> "Certificate":
+    def of(cls, method: str, numbers: Mapping[str, Any]) -> "Certificate":
         """Return the certificate of these numbers; its inequalities are worked out by the checker."""
         lines = tuple((text, float(left), float(right)) for text, left, right in check_numbers(method, numbers))
-        return cls(method=method, numbers=dict(numbers), inequalities=lines, premises=premises)
+        return cls(method=method, numbers=dict(numbers), inequalities=lines, premises=_PREMISES.get(method, ()))
 
     @property
     def records(self) -> int:
@@ -61,7 +72,7 @@ class Certificate:
         return int(self.numbers["records_needed"])
 
     def verify(self, *, recompute: bool = False) -> bool:
-        """Return whether every inequality holds, worked out again from ``numbers`` alone.
+        """Return whether every inequality holds, worked out again from ``numbers`` alone, and no premise is hidden.
 
         Parameters
         ----------
@@ -73,7 +84,7 @@ class Certificate:
             found = check_numbers(self.method, self.numbers)
         except (KeyError, TypeError, ValueError, ArithmeticError, IndexError):
             return False
-        if len(found) != len(self.inequalities):
+        if len(found) != len(self.inequalities) or tuple(self.premises) != _PREMISES.get(self.method, ()):
             return False
         for (text, left, right), (kept, kept_left, kept_right) in zip(found, self.inequalities, strict=True):
             same = text == kept and _close(left, kept_left) and _close(right, kept_right)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Any, Literal, final
 
 from accord import _check
@@ -19,7 +20,7 @@ from accord.planning.theorems import (
     TheoremSizes,
     agnostic_sizes,
     boosted_sizes,
-    complexity_of,
+    checked_complexity,
     theorem_sizes,
 )
 
@@ -226,7 +227,7 @@ def _by_theorem(source: object, request: _Request, kind: str, factor: Number) ->
         name, sizes = "L11", agnostic_sizes(source, **asked, agnostic_factor=factor)
         extra = {"agnostic_factor": str(_check.exact("agnostic_factor", factor))}
     numbers = request.texts | extra | _theorem_numbers(sizes)
-    certificate = Certificate.of(name, numbers, premises=("the learner's sample complexity is true",))
+    certificate = Certificate.of(name, numbers)
     return Plan.of(certificate, method="theorem")
 
 
@@ -262,13 +263,9 @@ def _certified(source: object, request: _Request, *, recompute: bool, everything
 
 
 def _one_draw(source: object, request: _Request) -> Certificate | None:
-    complexity = complexity_of(source)
-
-    def checked(alpha: float, beta: float) -> int:
-        return _check.integer("the learner's sample_complexity", complexity(alpha, beta), least=1)
-
+    checked = checked_complexity(source, alpha=float(request.alpha), beta=float(request.beta))
     offered = getattr(source, "tuple_total_variation", None)
-    variation: TupleVariation = offered if callable(offered) else _plain_variation(checked)
+    variation = _checked_variation(offered) if callable(offered) else _plain_variation(checked)
     single = plan_single(
         checked,
         variation,
@@ -286,11 +283,20 @@ def _one_draw(source: object, request: _Request) -> Certificate | None:
         "calls": [[float(request.alpha), single.relearning, single.records]],
     }
     numbers |= {"records_needed": single.blocks * single.block_size}
-    premises = (
-        "the learner's sample complexity at (alpha, relearning) is true",
-        "the learner's total variation of tuples at (l, b) is at most variation",
-    )
-    return Certificate.of("A", numbers, premises=premises)
+    return Certificate.of("A", numbers)
+
+
+def _checked_variation(offered: Callable[[int, int], Any]) -> TupleVariation:
+    """Return what a learner says of tuples, at most 1; refuse what is no bound."""
+
+    def variation(records: int, block_size: int) -> float:
+        value = offered(records, block_size)
+        bound = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        if not bound >= 0:
+            raise InvalidParameter("the learner's tuple_total_variation must be a number, at least 0.")
+        return min(1.0, bound)
+
+    return variation
 
 
 def _plain_variation(complexity: Callable[[float, float], int]) -> TupleVariation:
@@ -333,5 +339,4 @@ def _pivotal(dimension: int, request: _Request, *, recompute: bool) -> Certifica
         row = certify_normal(dimension=dimension, **asdict(request))
     if row is None:
         return None
-    premises = ("the stored number of successes came from the stored seed",)
-    return Certificate.of("C", request.texts | row, premises=premises)
+    return Certificate.of("C", request.texts | row)

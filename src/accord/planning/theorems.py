@@ -16,6 +16,7 @@ __all__ = [
     "TheoremSizes",
     "agnostic_sizes",
     "boosted_sizes",
+    "checked_complexity",
     "complexity_of",
     "orders",
     "sampler_sizes",
@@ -29,7 +30,9 @@ SampleComplexity = Callable[[float, float], int]
 AGNOSTIC_FACTOR_OF_MINIMUM_DISTANCE = 3
 
 _ROUND_UP = 1.0 + 1e-12
-_COMPARED = ((1.0, 0.5), (0.5, 1.0), (1.0, 1.0))
+_RISES = "the learner's sample_complexity must not rise where alpha or beta rise."
+_LARGEST_LOSS = 1
+_EASIER = (0.0, 0.25, 0.5, 0.75)
 
 
 @final
@@ -63,24 +66,33 @@ class _Asked:
         self.calls: list[tuple[float, float, int]] = []
 
     def __call__(self, alpha: float, beta: float) -> int:
-        answer = _check.integer("the learner's sample_complexity", self._function(alpha, beta), least=1)
+        try:
+            answer = self.answer(alpha, beta)
+        except InvalidParameter as error:
+            raise InvalidParameter(
+                f"these settings ask the learner for total variation {alpha:.3g} with failure {beta:.3g}, and it has "
+                f"no number of records for that: {error}"
+            ) from None
         for other_alpha, other_beta, other in self.calls:
             easier = alpha >= other_alpha and beta >= other_beta and answer > other
             harder = alpha <= other_alpha and beta <= other_beta and answer < other
             if easier or harder:
-                raise InvalidParameter("the learner's sample_complexity must not rise where alpha or beta rise.")
+                raise InvalidParameter(_RISES)
         self.calls.append((alpha, beta, answer))
         return answer
 
     def probe(self, alpha: float, beta: float) -> None:
-        """Ask at twice the given numbers as well, so that a function that rises is found out."""
-        for first, second in _COMPARED:
-            answer = self._function(alpha * first, beta * second)
-            _check.integer("the learner's sample_complexity", answer, least=1)
-        if self._function(alpha / 2, beta) < self._function(alpha, beta):
-            raise InvalidParameter("the learner's sample_complexity must not rise where alpha or beta rise.")
-        if self._function(alpha, beta / 2) < self._function(alpha, beta):
-            raise InvalidParameter("the learner's sample_complexity must not rise where alpha or beta rise.")
+        """Ask at half of the given numbers as well, so that a function that rises is found out."""
+        own = self.answer(alpha, beta)
+        if self.answer(alpha / 2, beta) < own or self.answer(alpha, beta / 2) < own:
+            raise InvalidParameter(_RISES)
+
+    def answer(self, alpha: float, beta: float) -> int:
+        """Return one answer, checked alone."""
+        answer = self._function(alpha, beta)
+        return _check.integer(
+            "the learner's sample_complexity", None if isinstance(answer, (str, bytes)) else answer, least=1
+        )
 
 
 def complexity_of(source: object) -> Callable[[float, float], Any]:
@@ -104,6 +116,18 @@ def complexity_of(source: object) -> Callable[[float, float], Any]:
     raise InvalidParameter(message)
 
 
+def checked_complexity(source: object, *, alpha: float, beta: float) -> Callable[[float, float], int]:
+    """Return m with each answer checked to be a number of records; refuse one that rises with alpha or beta.
+
+    It is asked at easier accuracies than the given ones, where every learner has an answer.
+    """
+    asked = _Asked(source)
+    for share in _EASIER:
+        asked(alpha + share * (1 - alpha), beta)
+        asked(alpha, beta + share * (1 - beta))
+    return asked.answer
+
+
 def theorem_sizes(learner: object, *, alpha: Number, beta: Number, epsilon: Number, delta: Number) -> TheoremSizes:
     """Return the sizes for which theory L9 promises total variation below alpha with probability 1 - beta.
 
@@ -115,7 +139,7 @@ def theorem_sizes(learner: object, *, alpha: Number, beta: Number, epsilon: Numb
     alpha, beta
         Strictly between 0 and 1.
     epsilon, delta
-        Of the release.
+        Of the release; epsilon above 0 and at most 1, delta below 1.
 
     Raises
     ------
@@ -134,7 +158,7 @@ def theorem_sizes(learner: object, *, alpha: Number, beta: Number, epsilon: Numb
 
     """
     accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
-    loss, slack = float(_check.epsilon(epsilon)), _check.delta(delta)
+    loss, slack = _loss(epsilon), _check.delta(delta)
     asked = _Asked(learner)
     asked.probe(float(accuracy), float(failure))
     records = asked(float(accuracy), float(failure / 4))
@@ -192,7 +216,7 @@ def agnostic_sizes(
 
     """
     accuracy, failure = _check.probability("alpha", alpha), _check.probability("beta", beta)
-    loss, slack = float(_check.epsilon(epsilon)), _check.delta(delta)
+    loss, slack = _loss(epsilon), _check.delta(delta)
     factor = _check.exact("agnostic_factor", agnostic_factor)
     if factor < 1:
         raise InvalidParameter("agnostic_factor must be at least 1: no learner is closer than the best of its class.")
@@ -236,9 +260,10 @@ def sampler_sizes(learner: object, *, records: int, gamma: Number, epsilon: Numb
     failure = _check.probability("gamma", gamma) * Fraction(4, 3)
     if failure >= 1:
         raise InvalidParameter("gamma must be below 3/4.")
-    loss, slack = float(_check.epsilon(epsilon)), _check.delta(delta)
+    loss, slack = _loss(epsilon), _check.delta(delta)
     size = _check.integer("records", records, least=1)
     asked = _Asked(learner)
+    asked.probe(float(failure / (64 * size)), 1 / 16)
     block_size = asked(float(failure / (64 * size)), 1 / 16)
     slack = min(slack, failure / 4)
     blocks = _ceiling(lambda: max(8 / loss * math.log(4 / (failure * slack)), 128 * math.log(4 / failure)))
@@ -326,7 +351,7 @@ def orders(
 
     """
     accuracy, failure = float(_check.probability("alpha", alpha)), float(_check.probability("beta", beta))
-    loss, slack = float(_check.epsilon(epsilon)), float(_check.delta(delta))
+    loss, slack = _loss(epsilon), float(_check.delta(delta))
     if theorem == "C.5":
         dimension = _check.integer("vc", vc, least=0)
         size = (dimension + 1) * (dimension + math.log(2 / failure)) / (loss * accuracy**4)
@@ -334,8 +359,17 @@ def orders(
     if theorem != "1.3":
         raise InvalidParameter("theorem must be '1.3' or 'C.5'.")
     asked = _Asked(learner)
+    asked.probe(accuracy / 3, 1 / 32)
     inner = asked(accuracy / 3, 1 / 32)
     return asked(1 / (512 * inner), 1 / 16) / loss * math.log(4 / slack) * math.log(4 / failure)
+
+
+def _loss(epsilon: Number) -> float:
+    """Return epsilon, which the published theorems take from (0, 1); 1 is allowed (theory 6)."""
+    loss = _check.epsilon(epsilon)
+    if loss > _LARGEST_LOSS:
+        raise InvalidParameter(f"epsilon must be at most {_LARGEST_LOSS} for theorem sizes.")
+    return float(loss)
 
 
 def _ceiling(value: Callable[[], float]) -> int:
