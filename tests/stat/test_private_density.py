@@ -81,15 +81,15 @@ def test_S9_least_sizes_have_an_answer() -> None:
 @pytest.mark.parametrize("law", ["normal", "exponential", "standard_cauchy", "whole"])
 @pytest.mark.parametrize(("columns", "records"), [(1, 5000), (5, 20_000)])
 def test_S9_answers_at_the_sizes_of_the_documentation(law: str, columns: int, records: int) -> None:
-    # 0.95 is stated: fewer than 43 of 60 has a probability below 1e-9.
+    # 0.95 is stated: fewer than 20 of 30 has a probability below 2e-7.
     found = 0
-    for run in range(60):
+    for run in range(30):
         draw = np.random.default_rng([SEED, columns, run])
         size = (records, columns)
         table = np.round(draw.exponential(3.0, size=size)) if law == "whole" else getattr(draw, law)(size=size)
         plan = location_plan(units=records, columns=columns, epsilon=1, delta="1e-6")
         found += not locate(table, plan, numbers=records, word="record").without_answer
-    assert found >= 43, f"seed {SEED}"
+    assert found >= 20, f"seed {SEED}"
 
 
 def counts_of_nothing(releases: int) -> tuple[Floats, float]:
