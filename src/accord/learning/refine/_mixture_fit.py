@@ -16,8 +16,8 @@ __all__ = ["fit_mixture"]
 
 Floats = NDArray[np.float64]
 _WEIGHTINGS, _STEPS, _FEW_STEPS = 4, 60, 8
-_FIRST_STEPS, _TO_THE_END = 12, 3
-_WORK = 3e11  # multiplications in all
+_FIRST_STEPS, _TO_THE_END, _FEW_STARTS = 12, 3, 4
+_WORK = 4e10  # multiplications for the first steps, and again for the last ones
 _ENOUGH = 1e-3
 _FLOOR, _LEAST_FLOOR = 0.02, 1e-4
 _NARROW = 0.25
@@ -46,7 +46,7 @@ def fit_mixture(
     units
         How many units there are.
     starts
-        How many starts are tried, the model among them if it has as many components.
+        How many starts are tried, the model among them if it has as many components; fewer where a step is dear.
     generator
         Public: draws starts.
 
@@ -57,9 +57,11 @@ def fit_mixture(
         counts=counts, mass=_mass(counts, units=units), frame=frame, components=components, full=full, floor=floor
     )
     rows, columns = problem.size
-    steps = max(_FEW_STEPS, min(_STEPS, int(_WORK / (_WEIGHTINGS * _TO_THE_END * rows * columns**2))))
+    work = _WORK / (rows * columns**2)  # how many steps, at what a step costs
+    steps = max(_FEW_STEPS, min(_STEPS, int(work / (_WEIGHTINGS * _TO_THE_END))))
+    tried = max(min(starts, _FEW_STARTS), min(starts, int(work / _FIRST_STEPS)))
     opened = []
-    for start in _starts(model, frame, components=components, starts=starts, generator=generator):
+    for start in _starts(model, frame, components=components, starts=tried, generator=generator):
         with suppress(np.linalg.LinAlgError):
             opened.append(_scored(problem, problem.pack(start), weightings=1, steps=min(_FIRST_STEPS, steps)))
     ended = []

@@ -192,8 +192,9 @@ class CandidateRefiner:
         return RefinedModel(model=current, public={"units": data.count, "rounds": tuple(facts)})
 
     def _largest_size(self, parameters: int, *, units: int) -> float:
-        """Return the l beyond which the noise of a selection is more than what candidates differ by."""
-        return max(_FIRST_SIZE, parameters * (units * float(self.epsilons[-1]) / _NOISE) ** 2)
+        """Return the l beyond which noise, or the records' own errors, are more than what candidates differ by."""
+        hidden = parameters * (units * float(self.epsilons[-1]) / _NOISE) ** 2
+        return max(_FIRST_SIZE, min(hidden, float(units)))
 
     def _choose(
         self,

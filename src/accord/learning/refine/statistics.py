@@ -47,6 +47,8 @@ class StatisticsRefiner:
     - A unit's contribution is a function of its own records, the current model and public numbers alone, whole, and
       added exactly. A record that is not finite counts nowhere.
     - Units with several records weigh as much as others: each bin counts the part of their records in it.
+    - Cost: one pass over the records a round, linear in their number, and a fit that does not depend on it: seconds up
+      to five columns, minutes at fifteen, growing with the sixth power of their number.
     - Not promised: that the model gets better, or that it is the best mixture; accuracy where a law of several columns
       is not told by its projections on some hundred directions.
 
@@ -64,7 +66,8 @@ class StatisticsRefiner:
         Directions between each two columns, besides the columns, 0 to 16; unless given, 5 in the plane and 2 beyond.
         With 0 columns are counted alone, and nothing is known of their correlation.
     starts
-        Starts of each fit, 1 to 100. All are tried for a few steps, the best of them to the end.
+        Starts of each fit, 1 to 100. All are tried for a few steps, the best of them to the end; with
+        many columns fewer, so that a fit stays within minutes.
     unit
         What a unit of privacy is, for people who read the guarantee.
 
