@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
-from accord._abstain import Abstain
 from accord._exact import Number
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
+from accord.learning._again import learn_again
 from accord.learning._grand import columns_of, single_coupling
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
@@ -220,8 +220,10 @@ class AgnosticPrivateLearner:
             records = self._records(given, shared=shared, randomness=randomness, progress=progress)
             if records is None:
                 return Release(NoAnswer, guarantee)
-            model = self.sampler.isolation.fit(self.learner, records, seed=shared.seed("learn again"))
-        return Release(NoAnswer if isinstance(model, Abstain) else model, guarantee)
+            model = learn_again(
+                self.learner, records, isolation=self.sampler.isolation, seed=shared.seed("learn again")
+            )
+        return Release(model, guarantee)
 
     def _records(
         self,

@@ -8,12 +8,12 @@ from typing import final
 from numpy.typing import ArrayLike
 
 from accord import _check
-from accord._abstain import Abstain
 from accord._exact import Number
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learners import Learner
+from accord.learning._again import learn_again
 from accord.learning._grand import columns_of
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
@@ -190,7 +190,7 @@ class PrivateLearner:
         """
         if units < self.required_records:
             raise self._not_enough(units)
-        known = None if self.plan is None else columns_of(self.learner)
+        known = columns_of(self.learner)
         if known is not None and columns is not None and known != columns:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
 
@@ -207,8 +207,8 @@ class PrivateLearner:
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
-        No answer is also given if the learner cannot fit the released records. What becomes of more records than
-        `required_records` is said by `use_of`.
+        No answer is also given if the learner cannot fit the released records, or makes something of them that is no
+        law. What becomes of more records than `required_records` is said by `use_of`.
 
         Raises
         ------
@@ -231,9 +231,10 @@ class PrivateLearner:
         )
         if isinstance(released.value, NoAnswerType):
             return Release(NoAnswer, released.guarantee)
-        # The budget is spent: a fit that fails here is a result, not an error to try again after.
-        model = self.sampler.isolation.fit(self.again, released.value, seed=shared.seed("learn again"))
-        return Release(NoAnswer if isinstance(model, Abstain) else model, released.guarantee)
+        model = learn_again(
+            self.again, released.value, isolation=self.sampler.isolation, seed=shared.seed("learn again")
+        )
+        return Release(model, released.guarantee)
 
     def _kept(self, given: Intake, *, shared: SharedRandomness) -> Intake:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from accord import _check
 from accord._exact import Number
 from accord.couplings import Coupling
-from accord.distributions import Distribution
+from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
-from accord.learning._grand import columns_of
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
@@ -69,7 +68,7 @@ class BoostedPrivateLearner:
     margin
         Share of ``alpha / 3`` that is set aside for the error of distances that have no formula, 0 to 1/2: parts are
         that much more accurate. By default 0 for the learners whose laws have formulas (labels, normal laws,
-        histograms, lists of laws on a line), 1/10 for others.
+        histograms, lists of laws on labels or of densities on a line with known masses of intervals), 1/10 for others.
     coupling, isolation
         As in `PrivateSampler`.
 
@@ -248,5 +247,12 @@ class BoostedPrivateLearner:
 def _default_margin(learner: Learner) -> Fraction:
     """Return 0 where all laws that the learner gives have formulas for their total variation."""
     known = isinstance(learner, (EmpiricalLearner, HistogramLearner, GaussianLearner))
-    listed = isinstance(learner, MinimumDistanceLearner) and columns_of(learner) == 1
+    listed = isinstance(learner, MinimumDistanceLearner) and all(map(_has_formulas, learner.candidates))
     return Fraction(0) if known or listed else _MARGIN
+
+
+def _has_formulas(law: Distribution) -> bool:
+    """Whether the total variation of this law and others of the kind is worked out by formula, whatever the pair."""
+    if isinstance(law, Categorical):
+        return True
+    return law.measure is Measure.LEBESGUE and on_a_line(law) is not None

@@ -1,0 +1,26 @@
+"""Learn again, from what was released: a model, or no answer. Post-processing, data are not read here."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from accord.distributions import Distribution
+from accord.learners import Learner
+from accord.learning.isolation import Isolation
+from accord.privacy import NoAnswer, NoAnswerType
+
+__all__ = ["learn_again"]
+
+
+def learn_again(
+    learner: Learner, records: NDArray[Any], *, isolation: Isolation, seed: int
+) -> Distribution | NoAnswerType:
+    """Return the model fitted to released records; no answer if the fit fails or gives something that is no law.
+
+    The budget is spent: what goes wrong here is a result, not an error to try again after.
+    """
+    model: object = isolation.fit(learner, records, seed=seed)
+    try:
+        return model if isinstance(model, Distribution) and not isinstance(model, type) else NoAnswer
+    except BaseException:  # noqa: BLE001 - a foreign object, which may do anything when it is looked at
+        return NoAnswer
