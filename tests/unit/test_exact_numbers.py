@@ -39,7 +39,9 @@ def test_to_fraction_is_exact(value: Any, exact: Fraction) -> None:
     assert to_fraction(value) == exact
 
 
-@pytest.mark.parametrize("value", [True, False, np.True_, None, 1j, b"1", [1], object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [True, False, np.True_, None, 1j, b"1", [1], object()], ids=lambda value: type(value).__name__
+)
 def test_to_fraction_refuses_other_types(value: Any) -> None:
     with pytest.raises(TypeError):
         to_fraction(value)
