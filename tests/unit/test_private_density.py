@@ -451,6 +451,9 @@ def test_points_out_of_a_familys_reach_are_left_out() -> None:
     bounded = fit_to_points(ScipyLearner("beta"), points, shared=SharedRandomness(1))
     assert isinstance(bounded, ScipyLaw)
     assert (bounded.loc, bounded.scale) == (0, 1)
+    steep = fit_to_points(ScipyLearner("pareto"), points, shared=SharedRandomness(1))
+    assert isinstance(steep, ScipyLaw)
+    assert 0 < steep.scale < 0.02
     assert fit_to_points(ScipyLearner("expon"), -points - 4, shared=SharedRandomness(1)) is None
     assert fit_all(Sulky(), [points, points], shared=SharedRandomness(1)) == [None, None]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 from accord import _check
-from accord.learners import Learner
+from accord.learners import Learner, ScipyLearner
 from accord.learning.normal_family import CovarianceKind
 
 __all__ = ["BlackBox", "DensityFamily", "NormalMixtures"]
@@ -56,7 +56,8 @@ class BlackBox:
     @property
     def words(self) -> str:
         """Public words for a ledger."""
-        return type(self.learner).__name__
+        name = type(self.learner).__name__
+        return f"{name}, {self.learner.family}" if isinstance(self.learner, ScipyLearner) else name
 
 
 DensityFamily = NormalMixtures | BlackBox

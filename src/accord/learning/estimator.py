@@ -167,7 +167,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             "agreement of blocks, by group of columns": released.located.agreement,
         }
         if released.law is None:
-            raise self._refusal(released)
+            raise self._refusal(released, family=family.words)
         self.model_: Distribution = released.law
         self.estimator_ = fitted_estimator(self.estimator, family, released, columns=records.shape[1])
         return self
@@ -255,7 +255,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             "answer": released.law is not None,
         }
 
-    def _refusal(self, released: PrivateModel) -> NothingReleased:
+    def _refusal(self, released: PrivateModel, *, family: str) -> NothingReleased:
         """Name the columns that had no answer."""
         names = self._names()
         wanting = tuple(names[column] for column in released.located.without_answer)
@@ -267,7 +267,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             )
         else:
             message = (
-                f"{type(self.estimator).__name__} could not be fitted to what was released. All of the budget is spent."
+                f"the estimator ({family}) could not be fitted to what was released. All of the budget is spent. If "
+                f"its laws live on a part of the line only, make sure that the records do."
             )
         return NothingReleased(message, guarantee=self.guarantee_, columns=wanting)
 

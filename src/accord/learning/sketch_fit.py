@@ -96,10 +96,11 @@ def _supported(learner: Learner, points: _Floats) -> NDArray[np.bool_]:
         return np.ones(len(points), dtype=bool)
     family = getattr(importlib.import_module("scipy.stats"), learner.family)
     unit = fixed.get("scale")
-    low, high = (
-        end if np.isinf(end) or end == 0 else (end * unit if unit is not None else np.copysign(np.inf, end))
-        for end in (float(family.a), float(family.b))
-    )
+    low, high = float(family.a), float(family.b)
+    if unit is None:  # an end at 0 stays, others move with the scale
+        low, high = (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
+    else:
+        low, high = low * unit, high * unit
     offset = points[:, 0] - fixed["loc"]
     found: NDArray[np.bool_] = (offset > low) & (offset < high)
     return found
