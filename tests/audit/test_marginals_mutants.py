@@ -21,7 +21,7 @@ from accord.testing import ReplayRandomness
 DELTA = Fraction(1, 10**6)
 FULL = Domain([Column("a", 4), Column("b", 3)])
 PAIRS = Domain(
-    [Column("a", 6), Column("b", 8, kind="ordered"), Column("c", 30, kind="number"), Column("d", 40, kind="number")]
+    [Column("a", 6), Column("b", 8, kind="ordered"), Column("c", 14, kind="number"), Column("d", 16, kind="number")]
 )
 Patch = pytest.MonkeyPatch
 
@@ -191,7 +191,7 @@ def same_on_neighbours(patch: Patch) -> bool:
     codes = codes_for(PAIRS)
     learner = MarginalLearner(PAIRS, epsilon=1, delta=DELTA)
     models = [learner.release(codes).value]
-    codes[17] = [0, 0, 29, 0]
+    codes[17] = [0, 0, 13, 0]
     replay.extend(outputs)
     models.append(learner.release(codes).value)
     found = []

@@ -13,6 +13,7 @@ __all__ = ["balance"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _ENOUGH = 0.6
+_STALLED = 0.8
 
 
 @final
@@ -56,7 +57,7 @@ def balance(
 
     A Metropolis walk on whole sets of records with the weight ``prod p(record) exp(-sum (count - expected)^2)``: a step
     proposes for one cell the value of another record in the same column. It stops once the mean squared difference is
-    about that of rounding.
+    about that of rounding, or hardly falls any more.
 
     Parameters
     ----------
@@ -88,9 +89,12 @@ def balance(
         shares[column, :size] = np.log(np.maximum(np.bincount(found[:, column], minlength=size), 0.5))
     enough = _ENOUGH * len(lacks.flat)
     state = np.uint64(word)
+    before = np.inf
     for sweep in range(sweeps):
-        if float(lacks.flat @ lacks.flat) <= enough:
+        size = float(lacks.flat @ lacks.flat)
+        if size <= enough or size > _STALLED * before:
             break
+        before = size
         for column in range(len(shape)):
             stream = np.uint64(mix_word(state ^ np.uint64(sweep * len(shape) + column + 1)))
             _walk(
