@@ -67,7 +67,7 @@ def create(*words: str) -> Result:
 
 
 def synth(*words: str, epsilon: str = "1") -> Result:
-    fixed = ["--schema", "s.toml", "--delta", "1e-6", "--rows", "5", "--out", "o.csv", "--force"]
+    fixed = ["--schema", "s.toml", "--delta", "1e-6", "--rows", "5", "--out", "o.csv", "--force", "--learner", "blocks"]
     return call("synth", "t.csv", "--epsilon", epsilon, *fixed, *words)
 
 

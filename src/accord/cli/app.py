@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -12,17 +13,19 @@ from accord.cli.audit import audit
 from accord.cli.check import check
 from accord.cli.compose import compose
 from accord.cli.demo import demo
+from accord.cli.guard import say
 from accord.cli.ledger import ledger
 from accord.cli.plan import plan
 from accord.cli.schema import schema
 from accord.cli.synth import synth
+from accord.errors import NotPrivateWarning
+from accord.ledger.spending import UNCONFIRMED
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="accord",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -51,8 +54,17 @@ def _common(
     """From a table of sensitive records to synthetic ones, with differential privacy."""
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Show a warning that accord itself gave, as a line; numerical warnings may depend on the data."""
+    if category is NotPrivateWarning or UNCONFIRMED in str(message):
+        say(f"warning: {message}")
+
+
 def main() -> None:
     """Run the command line and end the program with its exit code.
+
+    Warnings of numerical libraries are not shown, because whether there are any may depend on the data; those of accord
+    are a line on stderr. ``ACCORD_DEBUG=1`` shows them all.
 
     A character that the terminal's encoding lacks is escaped, never an error. The program ends without tearing down the
     interpreter, where pyarrow's threads now and then abort (exit code 134 in one refusal of a hundred).
@@ -61,6 +73,8 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    if os.environ.get("ACCORD_DEBUG") != "1":
+        warnings.showwarning = _show_warning
     code: str | int | None = 0
     try:
         app(prog_name="accord")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import typer
 
 from accord.errors import AccordError, NothingReleased
+from accord.ledger.spending import SPENT
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "REFUTED", "UNEXPECTED", "Stop", "guarded", "say"]
 
@@ -47,7 +48,8 @@ def guarded() -> Iterator[None]:
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
         code, message = _ending(error)
-        foreign = error.__cause__ is not None if isinstance(error, Stop) else code == UNEXPECTED
+        late = _spent(error) and not isinstance(error, NothingReleased)
+        foreign = error.__cause__ is not None if isinstance(error, Stop) else code == UNEXPECTED or late
         if foreign and os.environ.get("ACCORD_DEBUG") == "1":
             traceback.print_exc()
         say(message)
@@ -64,16 +66,27 @@ def _ending(error: BaseException) -> tuple[int, str]:
         case NothingReleased():
             return NO_ANSWER, str(error)
         case AccordError():
-            return BAD_INPUT, str(error)
+            return _spent_ending(error) if _spent(error) else (BAD_INPUT, str(error))
         case KeyboardInterrupt():
-            return (
-                _INTERRUPTED,
-                "interrupted: nothing was written; if the release had begun, count its budget as spent.",
-            )
+            known = "" if _spent(error) else "if the release had begun, "
+            return _INTERRUPTED, f"interrupted: nothing was written; {known}count its budget as spent."
         case OSError():
-            return UNEXPECTED, f"the operating system reports: {error.strerror or type(error).__name__}."
+            return UNEXPECTED, f"the operating system reports: {error.strerror or type(error).__name__}{_too(error)}."
         case _:
-            return (
-                UNEXPECTED,
-                f"unexpected {type(error).__name__}: a fault of accord (ACCORD_DEBUG=1 shows where; it may show data).",
-            )
+            message = f"unexpected {type(error).__name__}: a fault of accord{_too(error)} "
+            return UNEXPECTED, message + "(ACCORD_DEBUG=1 shows where; it may show data)."
+
+
+def _spent(error: BaseException) -> bool:
+    """Return whether the release had begun."""
+    return SPENT in getattr(error, "__notes__", ())
+
+
+def _too(error: BaseException) -> str:
+    return "; the release had begun, so its budget is spent" if _spent(error) else ""
+
+
+def _spent_ending(error: AccordError) -> tuple[int, str]:
+    """Return the ending for a refusal that came too late; its text is left out, since it may depend on the data."""
+    message = f"no answer: {type(error).__name__} after the release had begun; nothing was written, and the budget is "
+    return NO_ANSWER, message + "spent all the same (ACCORD_DEBUG=1 shows where; it may show data)."

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -43,7 +43,7 @@ def progress_bar(*, wanted: bool) -> Iterator[Callable[[int, int, str], None] | 
     if not (wanted and console.is_terminal):
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("releasing", total=None)
 

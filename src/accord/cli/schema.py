@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from accord.cli.discovery import Discovery, discovered_draft
-from accord.cli.guard import guarded
+from accord.cli.guard import UNEXPECTED, Stop, guarded
 from accord.errors import InvalidParameter
-from accord.tables import CsvFormat, check_output, draft_schema, outputs, read_header
+from accord.tables import CsvFormat, Outputs, check_output, draft_schema, outputs, read_header
+from accord.tables.names import shown
 
 __all__ = ["schema"]
 
@@ -43,16 +44,29 @@ def schema(
         target = None if out is None else check_output(out, option="--out", force=force, inputs=[data])
         mark = "\t" if separator in {"tab", "\\t"} else separator
         form = CsvFormat(encoding=encoding, separator=mark, quote=quote, decimal=decimal)
-        if discover:
-            asked = Discovery(epsilon=epsilon, delta=delta, unit=unit, ledger=ledger, who=who, why=why)
-            text = discovered_draft(data, csv=form, asked=asked)
-        elif any(option is not None for option in (epsilon, delta, unit, ledger, who, why)):
+        asked = Discovery(epsilon=epsilon, delta=delta, unit=unit, ledger=ledger, who=who, why=why)
+        if not discover and any(option is not None for option in (epsilon, delta, unit, ledger, who, why)):
             raise InvalidParameter("--epsilon, --delta, --unit, --ledger, --who and --why belong to --discover.")
-        else:
-            text = draft_schema(read_header(data, csv=form), csv=form)
-        if target is None:
-            sys.stdout.write(text)
-            return
-        with outputs([target]) as files:
-            files.write(target, text.encode("utf-8"))
-            files.commit()
+        with outputs([] if target is None else [target]) as files:  # before anything is spent
+            text = (
+                discovered_draft(data, csv=form, asked=asked)
+                if discover
+                else draft_schema(read_header(data, csv=form), csv=form)
+            )
+            if target is None:
+                sys.stdout.write(text)
+                return
+            _write(files, target, text, spent=discover)
+
+
+def _write(files: Outputs, target: Path, text: str, *, spent: bool) -> None:
+    """Put a draft in place; one that was paid for is printed rather than lost."""
+    try:
+        files.write(target, text.encode("utf-8"))
+        files.commit()
+    except OSError as error:
+        if not spent:
+            raise
+        sys.stdout.write(text)
+        message = f"{shown(target.name)} could not be written ({error.strerror}): the draft is printed instead."
+        raise Stop(UNEXPECTED, message) from error

@@ -210,6 +210,8 @@ def _forms(cells: pa.Array) -> NDArray[np.int64]:
 def _kind(shares: Mapping[str, float]) -> str:
     """Return what most cells are; a few odd ones are read as missing later."""
     present = max(1e-9, sum(share for form, share in shares.items() if form != "missing"))
+    if present < _TINY_SHARE:
+        return "text"
     parts = {form: share / present for form, share in shares.items()}
     if parts["integer"] + parts["number"] >= 1 - _TINY_SHARE:
         return "number" if parts["number"] > _TINY_SHARE else "integer"

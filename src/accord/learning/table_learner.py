@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -15,11 +15,12 @@ from accord.learning.table_cuts import Cut, CutPlan, cut_plan, make_cuts
 from accord.learning.table_model import TableModel
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
-from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan
+from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
+from accord.tables.column import LARGEST
 
 __all__ = ["Cut", "CutPlan", "TableLearner", "TablePlan"]
 
@@ -89,6 +90,7 @@ class TableLearner:
     - Privacy: ``(epsilon, delta)`` under replacing one unit: what the cuts spend and the tables' guarantee add up to it
       (theory C2), and the tables see the cuts' outputs only.
     - All sizes and budgets follow from the schema, the number of units, epsilon and delta: `plan`.
+    - Numbers without bounds count as at most 1e100 in size: each cell by itself.
     - Not promised: an accuracy, see `MarginalLearner`.
 
     Parameters
@@ -217,9 +219,10 @@ class TableLearner:
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
         cuts = self._cuts(count)
         with spending(ledger, promised, what=f"tables: {len(self.schema.read)} columns"):
+            table = _within_sizes(table)
             binnings = make_cuts(table, cuts, word=word, shared=require_shared(shared), source=source)
             domain = Domain(
-                _label_column(column) if binning is None else binning.column(column.name)
+                _label_column(column) if binning is None else _number_column(column.name, binning)
                 for column, binning in zip(self.schema.read, binnings, strict=True)
             )
             codes = np.column_stack(
@@ -251,6 +254,27 @@ def _law(released: Release[MarginalModel]) -> MarginalModel:
     if not isinstance(released.value, MarginalModel):  # pragma: no cover - tables always have an answer
         raise InvalidParameter("no tables were released.")
     return released.value
+
+
+def _within_sizes(table: Table) -> Table:
+    """Return the table with numbers of at most 1e100 in size: a function of each cell, and squares are numbers."""
+    return replace(
+        table,
+        columns=tuple(
+            np.clip(values, -LARGEST, LARGEST) if column.is_number and column.bounds is None else values
+            for column, values in zip(table.schema.read, table.columns, strict=True)
+        ),
+    )
+
+
+def _number_column(name: str, binning: NumericBinning) -> Column:
+    """Return codes of cells, which stand for their middles, or for their lower ends where two middles are one float."""
+    ends = np.array(binning.edges)
+    middles = ends[:-1] + np.diff(ends) / 2
+    apart = bool((middles[:-1] < middles[1:]).all())
+    return Column(
+        name, binning.cells + 1, kind="number", positions=middles if apart else ends[:-1], missing=binning.missing
+    )
 
 
 def _label_column(column: Declared) -> Column:

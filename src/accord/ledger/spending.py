@@ -9,7 +9,12 @@ from accord.ledger import _words
 from accord.ledger.ledger import Ledger
 from accord.privacy import ApproxDP, PureDP
 
-__all__ = ["spending"]
+__all__ = ["SPENT", "UNCONFIRMED", "spending"]
+
+SPENT = "The release had begun: its budget is spent."
+"""A note on every error that leaves `spending`, with a ledger or without."""
+UNCONFIRMED = "is spent but could not be confirmed"
+"""Part of the warning that the charge of a release that was made is left unconfirmed."""
 
 
 @contextmanager
@@ -20,7 +25,7 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
     -----------------
     - The block does not begin unless the charge is durable. Whatever happens in it, the charge stays.
     - An error of the block comes out as it is, also if it cannot be noted; of it only the type is noted, because its
-      text may hold data.
+      text may hold data. It carries the note `SPENT`, also without a ledger.
     - Not promised: a confirmation. If it cannot be written, or the block settled its charge itself, the value stands,
       with a warning; its charge is spent all the same.
 
@@ -31,16 +36,21 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
 
     """
     if ledger is None:
-        yield
+        try:
+            yield
+        except BaseException as error:
+            error.add_note(SPENT)
+            raise
         return
     charge = ledger.charge(guarantee, what=what)
     try:
         yield
     except BaseException as error:
+        error.add_note(SPENT)
         with suppress(AccordError):
             ledger.abandon(charge, why=f"failed: {_words.cleaned(type(error).__name__)}")
         raise
     try:
         ledger.confirm(charge)
     except AccordError as error:
-        warnings.warn(f"charge {charge} is spent but could not be confirmed: {error}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"charge {charge} {UNCONFIRMED}: {error}", RuntimeWarning, stacklevel=3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accord.errors import SchemaMismatch
 from accord.tables.column import Column
-from accord.tables.dates import numbers_from_dates, numbers_from_stored_dates
+from accord.tables.dates import FORMATS, numbers_from_dates, numbers_from_stored_dates, texts_of_dates
 from accord.tables.names import shown
 
 __all__ = [
@@ -151,11 +151,33 @@ def labels_from_typed(cells: pa.Array, *, column: Column) -> NDArray[np.int32]:
 
 
 def as_text(cells: pa.Array) -> pa.Array:
-    """Return cells of any stored type as texts, null for what has no text."""
+    """Return cells of any stored type as texts, null for what has no text; each by itself."""
     cells = _decoded(cells)
-    if pa.types.is_nested(cells.type) or pa.types.is_binary(cells.type) or pa.types.is_large_binary(cells.type):
-        return pa.nulls(len(cells), pa.large_string())
-    return pc.cast(cells, pa.large_string())
+    kind = cells.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        form = "date" if pa.types.is_date(kind) else "datetime"
+        days = numbers_from_stored_dates(cells, kind=form)
+        return pc.cast(texts_of_dates(days, pattern=FORMATS[form], kind=form), pa.large_string())
+    if _is_text(kind):
+        return _well_formed(pc.cast(cells, pa.large_string()))
+    if _is_plain(kind):
+        return pc.cast(cells, pa.large_string())
+    return pa.nulls(len(cells), pa.large_string())
+
+
+def _well_formed(cells: pa.Array) -> pa.Array:
+    """Return texts, null where the stored bytes are none: Parquet files are not checked on the way."""
+    stored = pc.cast(cells, pa.large_binary())
+    with contextlib.suppress(pa.ArrowInvalid):
+        return pc.cast(stored, pa.large_string())
+    return pa.array([_text_or_none(cell) for cell in stored.to_pylist()], pa.large_string())
+
+
+def _text_or_none(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]:
@@ -221,7 +243,13 @@ def _decoded(cells: pa.Array) -> pa.Array:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Return whether a cell of this type is written as a number, or true or false."""
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(numbers or pa.types.is_boolean(kind) or pa.types.is_null(kind))
 
 
 def _blanked(cells: pa.Array, where: pa.Array) -> pa.Array:

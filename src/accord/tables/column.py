@@ -1,16 +1,15 @@
 """One declared column, and how the text of a schema declares it."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, cast, final
 
 from accord.errors import SchemaMismatch
-from accord.tables.dates import check_format, seconds_of
+from accord.tables.dates import FORMATS, check_format, seconds_of
 from accord.tables.names import listed, shown
 
-__all__ = ["LABEL_KINDS", "NUMBER_KINDS", "UNDECIDED", "Column", "Kind", "parse_column"]
+__all__ = ["LABEL_KINDS", "LARGEST", "NUMBER_KINDS", "UNDECIDED", "Column", "Kind", "parse_column"]
 
 Kind = Literal["number", "integer", "category", "ordinal", "boolean", "date", "datetime", "constant", "id", "drop"]
 Policy = Literal["refuse", "missing"]
@@ -26,6 +25,8 @@ LABEL_KINDS = ("category", "ordinal", "boolean")
 """Kinds that are learned as labels of a public list."""
 
 _MOST_DECIMALS = 12
+LARGEST = 1e100
+"""No bound and no edge is larger in size, so that squares and widths are numbers."""
 _FIRST_KINDS = ("number", "category")
 _POLICIES = ("refuse", "missing")
 _OUTSIDE = ("clamp", "unreadable")
@@ -47,7 +48,6 @@ _FIRST_KEYS = {
     "number": (*_ALWAYS, "decimals", "missing", "unreadable"),
     "category": (*_ALWAYS, "categories", "missing", "unreadable"),
 }
-_FORMATS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
 _SPELLINGS = {"true": ("true",), "false": ("false",)}
 
 
@@ -263,9 +263,9 @@ def _decimals(value: object, *, name: str) -> int | None:
 
 
 def _format(entry: Mapping[str, Any], *, kind: str, name: str) -> str | None:
-    if kind not in _FORMATS:
+    if kind not in FORMATS:
         return None
-    return check_format(entry.get("format", _FORMATS[kind]), kind=kind, name=name)
+    return check_format(entry.get("format", FORMATS[kind]), kind=kind, name=name)
 
 
 def _bounds(value: object, *, pattern: str | None, kind: str, name: str) -> tuple[float, float] | None:
@@ -277,7 +277,7 @@ def _bounds(value: object, *, pattern: str | None, kind: str, name: str) -> tupl
     ends = [number(end) for end in value] if isinstance(value, list) and len(value) == 2 else []
     if len(ends) == 2 and ends[0] is not None and ends[1] is not None and ends[0] < ends[1]:
         return ends[0], ends[1]
-    example = "[0, 120]" if pattern is None else "two texts in the column's format"
+    example = "[0, 120] (at most 1e100 in size)" if pattern is None else "two texts in the column's format"
     raise SchemaMismatch(f"bounds of column {shown(name)} must be the least and the largest value, as {example}.")
 
 
@@ -285,7 +285,7 @@ def _edges(value: object, *, name: str) -> tuple[float, ...]:
     numbers = [_finite(edge) for edge in value] if isinstance(value, list) else [None]
     edges = [number for number in numbers if number is not None]
     if len(edges) < len(numbers) or len(edges) == 1 or any(a >= b for a, b in pairwise(edges)):
-        raise SchemaMismatch(f"edges of column {shown(name)} must be at least two increasing numbers.")
+        raise SchemaMismatch(f"edges of column {shown(name)} must be at least two increasing numbers of at most 1e100.")
     return tuple(edges)
 
 
@@ -296,4 +296,4 @@ def _finite(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST else None

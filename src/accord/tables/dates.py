@@ -13,6 +13,7 @@ from accord.tables.names import shown
 
 __all__ = [
     "DAY",
+    "FORMATS",
     "check_format",
     "numbers_from_dates",
     "numbers_from_stored_dates",
@@ -24,6 +25,10 @@ __all__ = [
 DAY = 86_400
 """Seconds of a day: a date is the number of days since 1970-01-01, a datetime that of seconds, in no time zone."""
 
+FORMATS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%M:%S"}
+"""How days and times are written unless the schema says otherwise."""
+
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _CODES = set("YmdHMSjbBaAyp") | {"I", "%"}
 _TIME_CODES = set("HMSIp")
 _DAY_CODES = ({"Y", "m", "d"}, {"Y", "b", "d"}, {"Y", "B", "d"}, {"Y", "j"}, {"y", "m", "d"}, {"y", "b", "d"})
@@ -78,16 +83,24 @@ def numbers_from_dates(cells: pa.Array, *, pattern: str, kind: str) -> _Floats:
 def numbers_from_stored_dates(cells: pa.Array, *, kind: str) -> _Floats:
     """Return days or seconds of a Parquet column of dates or timestamps; one with a time zone counts in UTC."""
     stored = cells.type
-    zone = stored.tz if pa.types.is_timestamp(stored) else None
-    if pa.types.is_date(stored):
-        cells = pc.cast(cells, pa.timestamp("s"))
-    return _numbers(pc.cast(cells, pa.timestamp("s", tz=zone), safe=False), kind=kind)
+    ticks = pc.cast(pc.cast(cells, pa.int32()) if pa.types.is_date32(stored) else cells, pa.int64())
+    missing = np.asarray(pc.is_null(ticks).to_numpy(zero_copy_only=False), dtype=bool)
+    whole = np.asarray(pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    if pa.types.is_date32(stored):
+        seconds = whole * DAY
+    else:  # a part of a second is cut off downwards, before 1970 too: a cast would move it to the next day
+        seconds = whole // _TICKS["ms" if pa.types.is_date64(stored) else stored.unit]
+    return _within(np.where(missing, np.nan, seconds), kind=kind)
 
 
 def _numbers(stamps: pa.Array, *, kind: str) -> _Floats:
     seconds = np.asarray(
         pc.cast(pc.cast(stamps, pa.int64()), pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
     )
+    return _within(seconds, kind=kind)
+
+
+def _within(seconds: _Floats, *, kind: str) -> _Floats:
     seconds = np.where((seconds >= _FIRST) & (seconds <= _LAST), seconds, np.nan)
     return np.floor(seconds / DAY) if kind == "date" else seconds
 
