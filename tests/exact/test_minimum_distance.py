@@ -15,6 +15,7 @@ from accord.distributions import Categorical, Gamma, Mixture, Normal, Piecewise,
 from accord.errors import FitFailed, InvalidParameter
 from accord.laws import FiniteLaw, total_variation
 from accord.learners import Learner, MinimumDistanceLearner
+from accord.planning import agnostic_sizes
 
 Law = tuple[Fraction, ...]
 
@@ -142,15 +143,29 @@ LINES: list[list[Any]] = [
 ]
 
 
+@pytest.mark.parametrize("gap", [0.05, 0.003, 0.001])
 @pytest.mark.parametrize("laws", LINES)
-def test_L12_gap_covers_what_cells_lose(laws: list[Any]) -> None:
-    learner = MinimumDistanceLearner(laws)
+def test_L12_gap_covers_what_cells_lose(laws: list[Any], gap: float) -> None:
+    learner = MinimumDistanceLearner(laws, gap=gap)
     sets = learner._sets
     for column, (i, j) in enumerate(itertools.combinations(range(len(laws)), 2)):
         seen = float(sets.measures[i, column] - sets.measures[j, column])
         true = total_variation(laws[i], laws[j])
         assert seen - 1e-9 <= true <= seen + sets.gap + 1e-9
-    assert learner.resolution < 0.02
+    assert learner.resolution < max(0.02, 1.01 * gap)
+
+
+def test_L11_a_finer_gap_brings_a_list_of_normal_laws_to_an_alpha_of_a_tenth() -> None:
+    laws = [Normal(mean, scale**2) for mean in (-1, 0, 1) for scale in (0.5, 1, 2)]
+    learner = MinimumDistanceLearner(laws, gap="0.0003")
+    assert learner.resolution < 3.1e-4
+    sizes = agnostic_sizes(learner, alpha="0.1", beta="0.1", epsilon=1, delta="1e-6", agnostic_factor=3)
+    accuracy, failure, records = sizes.calls[1]
+    assert math.isclose(accuracy, 0.1 / 96)
+    assert failure == 1 / 16
+    # All bounds on deviations ask for at least what a single set does.
+    assert records > math.log(2 / failure) / (2 * ((accuracy - learner.resolution) / 2) ** 2)
+    assert learner.sample_complexity(0.1 / 96, 1 / 16) == records
 
 
 @pytest.mark.parametrize("laws", LINES)
@@ -228,7 +243,14 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="candidates must be laws on labels all"):
         MinimumDistanceLearner([Normal(0, 1), Categorical(list("ab"), [1, 1])])
     pair = [Normal(0, 1), Normal(1, 1)]
-    refused: list[dict[str, Any]] = [{"vc": 0}, {"draws": 10}, {"vc": 1.5}]
+    refused: list[dict[str, Any]] = [
+        {"vc": 0},
+        {"draws": 10},
+        {"vc": 1.5},
+        {"gap": 1e-5},
+        {"gap": 0.2},
+        {"gap": math.nan},
+    ]
     for options in refused:
         with pytest.raises(InvalidParameter):
             MinimumDistanceLearner(pair, **options)
@@ -236,7 +258,7 @@ def test_refusals() -> None:
     for alpha, beta in ((0, 0.1), (0.1, 1), (math.nan, 0.1)):
         with pytest.raises(InvalidParameter):
             learner.sample_complexity(alpha, beta)
-    with pytest.raises(InvalidParameter, match="error of integration"):
+    with pytest.raises(InvalidParameter, match="error of integration; give a smaller gap"):
         learner.sample_complexity(0.001, 0.1)
     plane = MinimumDistanceLearner([Normal([m, 0], np.eye(2)) for m in (0, 1)], draws=1000)
     with pytest.raises(InvalidParameter, match="more draws"):

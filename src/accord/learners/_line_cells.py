@@ -1,5 +1,6 @@
 """Cut the line into cells fine enough to tell candidates apart as well as their densities do, up to a proved gap."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -18,8 +19,8 @@ _Ints = NDArray[np.int64]
 _KEY = "minimum distance: where the candidates are"
 _FIRST_DRAWS = 64
 _FIRST_CUTS = 256
-_GAP = 0.003
-_MOST_CELLS = 1 << 13
+_FEW_CELLS = 1 << 13
+_CELLS_FOR_GAP = 24
 _ROUNDS = 200
 _SHARE = 0.3
 _ROUNDING = 1e-11
@@ -60,24 +61,25 @@ def line_laws(laws: Sequence[Distribution]) -> list[tuple[OnALine, Bounded]] | N
     return found
 
 
-def cut_line(laws: Sequence[tuple[OnALine, Bounded]]) -> tuple[LineCells, _Floats, float]:
+def cut_line(laws: Sequence[tuple[OnALine, Bounded]], *, gap: float) -> tuple[LineCells, _Floats, float]:
     """Return cells, the mass of each under each law, shape (N, G), and the gap.
 
     Let e be, for a law and a cell, the lesser of its mass and of width times greatest density minus mass. By choosing
     the cells where one law's mass is greater, instead of the points where its density is, a pair loses in a cell at
     most the greater of their two e: the gap is the sum of the two greatest totals of e. Cells with a great e are halved
-    and rays cut until the gap is 0.003, or there are 8192 cells.
+    and rays cut until the gap is what was asked for, or there are 8192 cells (or ``24 / gap``, if that is more).
     """
+    most = max(_FEW_CELLS, math.ceil(_CELLS_FOR_GAP / gap))
     stream = SharedRandomness(_KEY)
     drawn = [np.asarray(law.sample(_FIRST_DRAWS, stream.stream(i))).ravel() for i, (law, _) in enumerate(laws)]
     pool = np.unique(np.concatenate(drawn).astype(np.float64))
     cuts = pool[np.unique(np.linspace(0, len(pool) - 1, _FIRST_CUTS).astype(int))]
     masses, losses = _measured(laws, cuts)
     for _ in range(_ROUNDS):
-        room = _MOST_CELLS - len(cuts) - 1
-        if _two_greatest(losses) <= _GAP or room <= 0 or len(laws) == 1:
+        room = most - len(cuts) - 1
+        if _two_greatest(losses) <= gap or room <= 0 or len(laws) == 1:
             break
-        open_laws = losses.sum(axis=1) > _GAP / 2
+        open_laws = losses.sum(axis=1) > gap / 2
         finer = _refined(cuts, losses[open_laws].max(axis=0), room=room)
         if len(finer) == len(cuts):
             break

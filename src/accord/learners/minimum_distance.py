@@ -26,6 +26,7 @@ _MOST = 500
 _TIE = 1e-12
 _EXACT = 1e-10
 _LEAST = 1e-14
+_LEAST_GAP, _MOST_GAP = 1e-4, 0.1
 
 
 @final
@@ -41,7 +42,8 @@ class MinimumDistanceLearner:
 
     - on labels (`Categorical`, `FiniteLaw`): exactly;
     - on the line (laws with known masses of intervals and bounds of their density: normal, uniform, gamma, piecewise,
-      mixtures ...): sets are unions of cells, fine enough for a proved gap, 0.003 or what 8192 cells allow;
+      mixtures ...): sets are unions of cells, fine enough for a proved ``gap``, or what 8192 cells (``24 / gap``, if
+      that is more) allow;
     - otherwise (R^d, mixed laws): a record is in a set where its densities say so, and the chances are simulated from
       ``draws`` public records of each law.
 
@@ -66,6 +68,9 @@ class MinimumDistanceLearner:
         `sample_complexity` smaller for very long lists.
     draws
         Public records for each law, at least 1000, where chances are simulated. Lower it for long lists.
+    gap
+        On the line: what pairs of laws may lose of their total variation by the cells, 1e-4 to 0.1. alpha must be
+        above it; the theorem's agnostic learner asks for a 96th of its alpha, which 3e-4 allows at 0.1.
 
     Raises
     ------
@@ -89,18 +94,28 @@ class MinimumDistanceLearner:
     candidates: tuple[Distribution, ...]
     vc: int | None
     draws: int
+    gap: float
     _sets: PublicSets = field(repr=False, compare=False)
     _labels: bool = field(repr=False, compare=False)
 
     def __init__(
-        self, candidates: Iterable[Distribution | FiniteLaw], *, vc: int | None = None, draws: int = 100_000
+        self,
+        candidates: Iterable[Distribution | FiniteLaw],
+        *,
+        vc: int | None = None,
+        draws: int = 100_000,
+        gap: Number = 0.003,
     ) -> None:
         laws = _as_laws(candidates)
+        finest = float(_check.exact("gap", gap))
+        if not _LEAST_GAP <= finest <= _MOST_GAP:
+            raise InvalidParameter("gap must be from 1e-4 to 0.1.")
+        object.__setattr__(self, "gap", finest)
         object.__setattr__(self, "candidates", laws)
         object.__setattr__(self, "vc", None if vc is None else _check.integer("vc", vc, least=1))
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1000))
         object.__setattr__(self, "_labels", all(isinstance(law, Categorical) for law in laws))
-        object.__setattr__(self, "_sets", _public_sets(laws, draws=self.draws))
+        object.__setattr__(self, "_sets", _public_sets(laws, draws=self.draws, gap=finest))
 
     @property
     def agnostic_factor(self) -> int:
@@ -160,7 +175,8 @@ class MinimumDistanceLearner:
             raise InvalidParameter("beta must be above 2e-6: chances of sets are simulated, and may be off.")
         room = (accuracy - self.resolution) / 2
         if not room > 0:
-            hint = "; give more draws" if simulated else ""
+            on_line = not simulated and not self._labels
+            hint = "; give more draws" if simulated else "; give a smaller gap" if on_line else ""
             raise InvalidParameter(f"alpha must be above {self.resolution:.2g}, the error of integration{hint}.")
         return records_for_deviation(
             room,
@@ -232,7 +248,7 @@ def _categorical(law: FiniteLaw) -> Categorical:
     return Categorical(law.outcomes, [number / law.denominator for number in law.numerators])
 
 
-def _public_sets(laws: tuple[Distribution, ...], *, draws: int) -> PublicSets:
+def _public_sets(laws: tuple[Distribution, ...], *, draws: int, gap: float) -> PublicSets:
     """Return the sets and what each law gives them, by the most exact way that fits the laws."""
     tables = [law for law in laws if isinstance(law, Categorical)]
     if tables:
@@ -245,6 +261,6 @@ def _public_sets(laws: tuple[Distribution, ...], *, draws: int) -> PublicSets:
         return cell_sets(_LabelCells(tuple(labels.values())), masses, error=_EXACT, gap=_EXACT)
     on_line = line_laws(laws)
     if on_line is not None:
-        cells, masses, gap = cut_line(on_line)
-        return cell_sets(cells, masses, error=_EXACT, gap=gap + cells.count * _LEAST, least=_LEAST)
+        cells, masses, found = cut_line(on_line, gap=gap)
+        return cell_sets(cells, masses, error=_EXACT, gap=found + cells.count * _LEAST, least=_LEAST)
     return simulated_sets(laws, draws=draws)
