@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -24,6 +24,13 @@ PAIRS = Domain(
     [Column("a", 6), Column("b", 8, kind="ordered"), Column("c", 14, kind="number"), Column("d", 16, kind="number")]
 )
 Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(autouse=True)
+def no_totals_of_other_variants() -> Iterator[None]:
+    _budget._total.cache_clear()
+    yield
+    _budget._total.cache_clear()
 
 
 def codes_for(domain: Domain) -> Any:

@@ -63,7 +63,7 @@ def ten_percent_wrong(law: Any) -> Any:
     return wrong / wrong.sum()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("case", CASES)
 def test_independent_records_follow_the_stated_law(case: str, seed: int) -> None:
     model = model_of(case, seed=seed)
@@ -74,7 +74,7 @@ def test_independent_records_follow_the_stated_law(case: str, seed: int) -> None
     assert p_value(records, shape, ten_percent_wrong(law)) < RARE, f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("case", CASES)
 def test_rounded_records_keep_the_law_of_all_columns_together(case: str, seed: int) -> None:
     """Their tables vary less than independent records' do, so chi-squared is smaller than its law, never larger."""

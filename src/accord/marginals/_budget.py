@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from accord.accounting import (
@@ -100,6 +101,11 @@ class Step:
 
 def total_epsilon(steps: Sequence[Step], *, delta: Fraction, one_record: bool) -> Fraction | None:
     """Return an epsilon that all steps together have at this delta, adaptively; None where none is known."""
+    return _total(tuple(steps), delta, one_record)
+
+
+@lru_cache(maxsize=256)
+def _total(steps: tuple[Step, ...], delta: Fraction, one_record: bool) -> Fraction | None:  # noqa: FBT001 - cached
     exact = one_record and all(step.number <= _LARGEST_EXACT for step in steps if step.noise is not Noise.CHOICE)
     accountant = PrivacyAccountant()
     try:
