@@ -20,6 +20,8 @@ import accord
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 from accord.learners import GaussianLearner, MixtureLearner
 from accord.learning import PrivateDensity
+from accord.learning.fitted_estimator import fitted_gaussian_mixture
+from accord.learning.normal_family import NormalParameters
 
 EXPECTED_FAILURES = {
     "check_dtype_object": (
@@ -128,16 +130,27 @@ def test_set_output_gives_frames_with_the_names(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-def test_the_fitted_mixture_scores_as_the_released_law(kind: str) -> None:
-    table = normal_table(columns=3)
-    model = density(GaussianMixture(2, covariance_type=kind)).fit(table)
-    fitted = model.estimator_
-    assert np.allclose(fitted.score_samples(table[:50]), model.model_.log_density(table[:50]), rtol=1e-9, atol=1e-9)
+def test_the_fitted_mixture_scores_as_the_released_law(kind: Any) -> None:
+    draw = np.random.default_rng(13)
+    roots = draw.normal(size=(2, 3, 3))
+    parameters = NormalParameters(
+        weights=np.array([0.3, 0.7]), means=draw.normal(size=(2, 3)), covariances=roots @ roots.swapaxes(1, 2)
+    ).of_kind(kind)
+    fitted = fitted_gaussian_mixture(GaussianMixture(2, covariance_type=kind), parameters, columns=3)
+    points = draw.normal(size=(50, 3))
+    assert np.allclose(fitted.score_samples(points), parameters.law().log_density(points), rtol=1e-9, atol=1e-9)
     shapes = {"full": (2, 3, 3), "tied": (3, 3), "diag": (2, 3), "spherical": (2,)}
     assert fitted.covariances_.shape == fitted.precisions_.shape == shapes[kind]
     assert fitted.sample(5)[0].shape == (5, 3)
     inverse = np.linalg.inv(fitted.covariances_) if kind in {"full", "tied"} else 1 / fitted.covariances_
     assert np.allclose(fitted.precisions_, inverse)
+
+
+@pytest.mark.parametrize("kind", ["tied", "spherical"])
+def test_the_released_law_has_the_kind_of_covariance_that_was_asked_for(kind: str) -> None:
+    table = normal_table()
+    model = density(GaussianMixture(2, covariance_type=kind)).fit(table)
+    assert np.allclose(model.estimator_.score_samples(table[:50]), model.model_.log_density(table[:50]))
 
 
 def test_random_state_fixes_the_sample_and_never_the_noise() -> None:

@@ -195,16 +195,14 @@ def test_needed_numbers_suffice() -> None:
 
 
 TOO_FEW = {
-    *((10**4, columns, epsilon) for columns in (8, 9, 30) for epsilon in ("0.1", "1")),
-    *((10**4, columns, "0.1") for columns in (1, 3)),
-    (10**4, 30, "10"),
-    (10**6, 30, "0.1"),
+    *((10**4, columns, epsilon) for columns in (8, 30) for epsilon in ("0.1", "1")),
+    (10**4, 1, "0.1"),
 }
 
 
-@pytest.mark.parametrize("columns", [1, 3, 8, 9, 30])
-@pytest.mark.parametrize("epsilon", ["0.1", 1, 10, 1000])
-@pytest.mark.parametrize("units", [10**4, 10**6, 10**8])
+@pytest.mark.parametrize("columns", [1, 8, 30])
+@pytest.mark.parametrize("epsilon", ["0.1", 1, 1000])
+@pytest.mark.parametrize("units", [10**4, 10**8])
 def test_the_stages_never_cost_more_than_was_asked(columns: int, epsilon: Any, units: int) -> None:
     if (units, columns, str(epsilon)) in TOO_FEW:
         with pytest.raises(NotEnoughRecords):
@@ -276,6 +274,7 @@ def test_an_estimator_that_does_not_take_the_sketch_is_no_answer() -> None:
 # --- the same for any number of workers -------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_fits_in_other_processes_are_the_same() -> None:
     tables = [generator(number).gamma(2.0, size=(300, 1)) for number in range(4)]
     with warnings.catch_warnings():
