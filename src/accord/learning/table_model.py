@@ -70,7 +70,8 @@ class TableModel:
                 labels = codes[:, place]
                 found.append(np.where(labels >= len(column.categories), -1, labels).astype(np.int32))
                 continue
-            values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
+            with np.errstate(divide="ignore", invalid="ignore"):  # cells of a single float have no slope and need none
+                values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
             found.append(values if column.bounds is None else np.clip(values, *column.bounds))
         return tuple(found)
 

@@ -1,0 +1,235 @@
+"""What a command says does not depend on the data in the corners: warnings, late errors, odd texts, accounts."""
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+import accord.cli.app
+import accord.cli.discovery
+import accord.cli.schema
+import accord.learning.table_learner
+from accord.cli.app import app
+from accord.cli.guard import guarded
+from accord.errors import BudgetExceeded, InvalidParameter
+from accord.ledger import Ledger, spending
+from accord.privacy import ApproxDP
+from accord.tables import parse_schema, read_table, read_texts
+
+CANARY = "CANARY7301"
+NUMBER = 'version = 2\n[[columns]]\nname = "x"\nkind = "number"\nunreadable = "missing"\n{}\n'
+TIME = 'version = 2\n[[columns]]\nname = "t"\nkind = "{}"\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ACCORD_DEBUG", raising=False)
+    return tmp_path
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+
+def synth(cells: Sequence[str], *more: str, keys: str = "", epsilon: str = "2") -> Result:
+    Path("s.toml").write_text(NUMBER.format(keys), encoding="utf-8")
+    Path("d.csv").write_text("\n".join(["x", *cells]) + "\n", encoding="utf-8")
+    fixed = ["--epsilon", epsilon, "--delta", "1e-6", "--rows", "50", "--out", "o.csv", "--force"]
+    return call("synth", "d.csv", "--schema", "s.toml", *fixed, *more)
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def test_E25_constants_at_the_end_of_the_floats_have_an_answer() -> None:
+    """They were charged, said exit code 2 and "edges must be finite", behind three warnings of numpy."""
+    result = synth(["1.7976931348623157e308"] * 6000)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    assert set(Path("o.csv").read_text(encoding="utf-8").split()[1:]) <= {"1e+100", '""'}
+
+
+@pytest.mark.parametrize("value", [0.3, 0.1, 0.7, 1 - 2**-53])
+@pytest.mark.parametrize("towards", [0.0, 2.0])
+def test_neighbouring_floats_that_both_are_frequent(value: float, towards: float) -> None:
+    """0.3 and 0.1 + 0.2 are: their cells had one middle, and the release failed after it was charged."""
+    other = float(np.nextafter(value, towards))
+    result = synth([repr(value), repr(other)] * 3000, keys="bounds = [0, 2]")
+    assert result.exit_code == 0, result.stderr
+    written = [float(line) for line in Path("o.csv").read_text(encoding="utf-8").splitlines()[1:] if line.strip('"')]
+    assert np.mean([number in {value, other} for number in written]) > 0.9
+
+
+@pytest.mark.parametrize("keys", ["bounds = [0, 1e101]", "edges = [-1e300, 0, 1e300]"])
+def test_bounds_whose_squares_are_no_numbers(keys: str) -> None:
+    result = synth(["1", "2"], "--ledger", "none", keys=keys)
+    assert result.exit_code == 2
+    assert "1e100" in result.stderr
+
+
+# --- errors after the release has begun -------------------------------------------------------------------------------
+
+
+def test_a_refusal_inside_the_release_is_no_answer_and_spent(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise InvalidParameter(f"a text that may hold data: {CANARY}.")
+
+    monkeypatch.setattr(accord.learning.table_learner, "make_cuts", fails)
+    Ledger.create("l", epsilon=3, delta="1e-5").close()
+    for more in ([], ["--ledger", "l"]):
+        result = synth(["1", "2"] * 20, *more, keys="bounds = [0, 3]")
+        assert result.exit_code == 3, "2 promises that nothing was spent"
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        assert "InvalidParameter after the release had begun" in result.stderr
+        assert "spent all the same" in result.stderr
+        assert CANARY not in result.stderr
+        assert not Path("o.csv").exists()
+    with Ledger("l") as ledger:
+        assert ledger.statement().charges == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyError(CANARY), 1), (OSError(5, "input/output"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_other_endings_say_what_is_spent(error: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BaseException) as caught, guarded(), spending(None, ApproxDP(1, "1e-6"), what="x"):  # noqa: PT011
+        raise error
+    assert getattr(caught.value, "exit_code", None) == code
+    line = capsys.readouterr().err
+    assert "budget" in line
+    assert "spent" in line
+    assert "if the release had begun" not in line
+    assert CANARY not in line
+
+
+def test_what_is_refused_before_is_not_spent(capsys: pytest.CaptureFixture[str]) -> None:
+    Ledger.create("l", epsilon=1, delta="1e-5").close()
+    with (
+        Ledger("l") as ledger,
+        pytest.raises(BudgetExceeded) as caught,
+        spending(ledger, ApproxDP(2, "1e-6"), what="x"),
+    ):
+        pytest.fail("it is above the cap")
+    assert not hasattr(caught.value, "__notes__")
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("debug", ["0", "1"])
+def test_numerical_warnings_stay_off_the_terminal_and_accords_own_do_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: str
+) -> None:
+    own = "charge 3 is spent but could not be confirmed: the disk is full."
+
+    def odd(**_: object) -> None:
+        warnings.warn(CANARY, RuntimeWarning, stacklevel=1)
+        warnings.warn(own, RuntimeWarning, stacklevel=1)
+
+    def leaves(code: int) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.setenv("ACCORD_DEBUG", debug)
+    monkeypatch.setattr(accord.cli.app, "app", odd)
+    monkeypatch.setattr(os, "_exit", leaves)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        monkeypatch.setattr(warnings, "showwarning", lambda message, *_: sys.stderr.write(f"shown: {message}\n"))
+        with pytest.raises(SystemExit) as caught:
+            accord.cli.app.main()
+    assert caught.value.code == 0
+    said = f"shown: {CANARY}\nshown: {own}\n" if debug == "1" else f"accord: warning: {own}\n"
+    assert capsys.readouterr().err == said
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+
+
+def broken_texts(count: int) -> pa.Array:
+    """Texts of which each second one is no UTF-8, as a Parquet file can hold them."""
+    stored = pa.array([b"plain", b"\xff\xfe"] * count)
+    return pa.Array.from_buffers(pa.string(), 2 * count, stored.buffers())
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        broken_texts(300),
+        broken_texts(300).dictionary_encode(),
+        pa.array([b"ab", b"\xff\xfe"] * 300, pa.binary(2)),
+        pa.array([b"a", b"\xff"] * 300, pa.binary_view()),
+        pa.array([0, 2**62] * 300, pa.timestamp("us", tz="Mars/Olympus")),
+        pa.array([0, -(2**31)] * 300, pa.date32()),
+    ],
+    ids=["texts", "dictionary", "fixed size", "views", "no such zone", "far dates"],
+)
+def test_no_stored_cell_stops_a_discovery(cells: pa.Array) -> None:
+    """Some stopped it with exit code 1 after all was spent, depending on a single cell."""
+    pq.write_table(pa.table({"x": cells}), "d.parquet")
+    result = call("schema", "d.parquet", "--discover", "--epsilon", "1", "--delta", "1e-6")
+    assert result.exit_code == 0, result.stderr
+    assert "value out of range" not in result.stdout
+
+
+def test_cells_of_parquet_as_texts_each_by_itself() -> None:
+    stamps = pa.array([-1, 10**18 + 1, None], pa.timestamp("ns", tz="Europe/Paris"))
+    texts = pa.Array.from_buffers(pa.string(), 3, pa.array([b"a", b"\xff", b"b"]).buffers())
+    pq.write_table(pa.table({"t": stamps, "x": texts, "d": pa.array([0, None, 1], pa.date32())}), "d.parquet")
+    _, (times, labels, days) = read_texts(Path("d.parquet"))
+    assert times.to_pylist() == ["1969-12-31 23:59:59", "2001-09-09 01:46:40", None]
+    assert labels.to_pylist() == ["a", None, "b"]
+    assert days.to_pylist() == ["1970-01-01", None, "1970-01-02"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_part_of_a_second_before_1970_stays_on_its_day(unit: str) -> None:
+    """It was moved to the next second, and so to the next day."""
+    pq.write_table(pa.table({"t": pa.array([-1, 0, None], pa.timestamp(unit))}), "d.parquet")
+    seconds = read_table(Path("d.parquet"), schema=parse_schema(TIME.format("datetime"))).columns[0]
+    days = read_table(Path("d.parquet"), schema=parse_schema(TIME.format("date"))).columns[0]
+    assert seconds[:2].tolist() == [-1.0, 0.0]
+    assert days[:2].tolist() == [-1.0, 0.0]
+    assert np.isnan([seconds[2], days[2]]).all()
+
+
+def test_a_folder_that_cannot_be_written_shows_before_a_discovery_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("d.csv").write_text("x\n" + "1\n" * 50, encoding="utf-8")
+
+    def cannot(*_: object, **__: object) -> NoReturn:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(accord.cli.schema, "discovered_draft", lambda *_, **__: pytest.fail("it would be paid for"))
+    monkeypatch.setattr(Path, "touch", cannot)
+    result = call("schema", "d.csv", "--discover", "--epsilon", "1", "--delta", "1e-6", "--out", "draft.toml")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+
+
+def test_a_draft_that_was_paid_for_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("d.csv").write_text("x\n" + "1\n" * 50, encoding="utf-8")
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = call("schema", "d.csv", "--discover", "--epsilon", "1", "--delta", "1e-6", "--out", "draft.toml")
+    assert result.exit_code == 1
+    assert "printed instead" in result.stderr
+    assert 'name = "x"' in result.stdout
+
+
+# --- the command itself -----------------------------------------------------------------------------------------------
+
+
+def test_shell_completion_is_offered() -> None:
+    assert "--show-completion" in call("--help").stdout
