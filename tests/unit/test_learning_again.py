@@ -1,5 +1,8 @@
-"""What learners may make of released records, columns, and which models can be compared by formula."""
+"""What learners may make of released records, columns, models compared by formula, and what fewer records reach."""
 
+import math
+import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
@@ -14,8 +17,10 @@ from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, MinimumDistanceLearner
 from accord.learning import AgnosticPrivateLearner, PrivateLearner
 from accord.learning._neighbours import Nearness, most_neighbours
+from accord.learning._reach import not_enough
 from accord.learning.boosted import _default_margin
 from accord.ledger import Ledger
+from accord.planning import Plan, plan
 from accord.privacy import NoAnswerType
 from accord.randomness import Generator, SharedRandomness
 
@@ -110,3 +115,34 @@ def test_L10_foreign_models_on_a_line_are_neighbours_at_the_default_margin() -> 
     with_margin = Nearness(near=far * Fraction(9, 10), far=far, failure=1e-9)
     assert most_neighbours(models, nearness=with_margin, shared=shared) == 1
     assert most_neighbours(models, nearness=Nearness(near=far, far=far, failure=1e-9), shared=shared) == 0
+
+
+@pytest.mark.parametrize(("power", "present"), [(2, 140), (2, 900), (6, 100)])
+def test_one_plan_is_enough_to_name_an_alpha(monkeypatch: pytest.MonkeyPatch, power: int, present: int) -> None:
+    """On a slow machine three seconds may be over after the first plan."""
+    asked: list[Fraction] = []
+    found = plan(EmpiricalLearner(["a", "b"]), alpha="0.1", beta="0.1", epsilon=1, delta="1e-6")
+
+    def plan_at(alpha: Fraction) -> Plan:
+        asked.append(alpha)
+        return replace(found, records=math.ceil(1000 * (0.1 / alpha) ** power))
+
+    clock = iter([0.0, 0.0, *[9.0] * 99])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    text = str(not_enough(needed=1000, present=present, alpha=Fraction(1, 10), plan_at=plan_at))
+    assert len(asked) == 1
+    reached = float(text.rsplit("alpha = ", 1)[1].rstrip("."))
+    assert 1000 * (0.1 / reached) ** power <= present
+
+
+def test_a_guess_that_is_too_good_is_doubled() -> None:
+    found = plan(EmpiricalLearner(["a", "b"]), alpha="0.1", beta="0.1", epsilon=1, delta="1e-6")
+    text = str(
+        not_enough(
+            needed=1000,
+            present=500,
+            alpha=Fraction(1, 10),
+            plan_at=lambda alpha: replace(found, records=1000 if alpha < Fraction(1, 2) else 400),
+        )
+    )
+    assert 0.5 <= float(text.rsplit("alpha = ", 1)[1].rstrip(".")) < 0.55

@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -246,6 +247,21 @@ def test_pivots_serve_requests_that_are_no_stricter() -> None:
     assert easier.certificate.verify()
     harder = plan(LINE, **(ASKED | {"delta": "1e-9"}), method="certified")
     assert harder.certificate.method == "A"
+
+
+@pytest.mark.parametrize("floats", [{"delta": 1e-6}, {"alpha": 0.3}, {"alpha": 0.3, "delta": 1e-6, "beta": 0.1}])
+def test_pivots_serve_floats_that_are_a_hair_below_what_is_stored(floats: dict[str, float]) -> None:
+    texts = {name: str(value) for name, value in floats.items()}
+    assert any(Fraction(value) < Fraction(str(value)) for value in floats.values())
+    found = plan(LINE, **(ASKED | floats), method="certified")
+    assert found.records == plan(LINE, **(ASKED | texts), method="certified").records
+    assert found.certificate.verify()
+    numbers = found.certificate.numbers
+    for name in ("alpha", "epsilon", "delta"):
+        assert Fraction(numbers[f"{name}_simulated"]) <= Fraction(numbers[name])
+    assert Fraction(numbers["delta"]) == Fraction(floats.get("delta", "1e-6"))
+    below = math.nextafter(1e-6, 0)
+    assert plan(LINE, **(ASKED | {"delta": below}), method="certified").certificate.method == "A"
 
 
 def test_a_new_pivot_is_certified_on_request() -> None:

@@ -12,6 +12,7 @@ __all__ = ["not_enough"]
 
 _SECONDS = 3.0
 _STEPS = 4
+_FIRST = 1.15
 _EASIEST = Fraction(99, 100)
 
 
@@ -20,7 +21,8 @@ def not_enough(
 ) -> NotEnoughRecords:
     """Return the refusal: n needed, n present and the alpha that the n present can reach with the same promise.
 
-    The search doubles alpha until the records are enough, then halves the gap; it begins no plan after three seconds.
+    The search begins where n that falls with the square of alpha would be enough, doubles alpha until the records are,
+    then halves the gap; it begins no plan after three seconds.
 
     Parameters
     ----------
@@ -37,18 +39,19 @@ def not_enough(
         f"Nothing was spent."
     )
     if alpha is not None and plan_at is not None:
-        found = _reachable(alpha, present=present, plan_at=plan_at)
+        found = _reachable(alpha, needed=needed, present=present, plan_at=plan_at)
         known = "no alpha below 1 was found that they can reach" if found is None else f"they can reach alpha = {found}"
         text = f"{text} With the other settings as they are, {known}."
     return NotEnoughRecords(text, needed=needed, present=present)
 
 
-def _reachable(alpha: Fraction, *, present: int, plan_at: Callable[[Fraction], Plan]) -> str | None:
+def _reachable(alpha: Fraction, *, needed: int, present: int, plan_at: Callable[[Fraction], Plan]) -> str | None:
     end = time.monotonic() + _SECONDS
     best: Fraction | None = None
     low, tried = alpha, alpha
+    likely = Fraction(_FIRST * float(alpha) * math.sqrt(needed / max(present, 1))).limit_denominator(10_000)
     while best is None and tried < _EASIEST and time.monotonic() < end:
-        tried = min(2 * tried, _EASIEST)
+        tried = min(max(likely, 2 * tried) if tried == alpha else 2 * tried, _EASIEST)
         if _enough(plan_at, tried, present):
             best = tried
         else:

@@ -106,19 +106,27 @@ def certify_normal(
 def stored_pivot(
     dimension: int, *, alpha: Fraction, beta: Fraction, epsilon: Fraction, delta: Fraction
 ) -> dict[str, Any] | None:
-    """Return the stored numbers with the least n that are at least as strict as what is asked, or None."""
+    """Return the stored numbers with the least n that are at least as strict as what is asked, or None.
+
+    The simulation is in double precision: a number that is the same double as the stored one (the float 1e-6 is a hair
+    below 1/1000000) is served as well, and takes its place, so that no more than what was asked is ever spent.
+    """
+    asked = {"alpha": alpha, "beta": beta, "epsilon": epsilon, "delta": delta}
     fit = [
         row
         for row in _stored()
         if row["dimension"] == dimension
-        and Fraction(row["alpha_simulated"]) <= alpha
-        and Fraction(row["beta_simulated"]) <= beta
-        and Fraction(row["epsilon_simulated"]) <= epsilon
-        and Fraction(row["delta_simulated"]) <= delta
+        and all(_is_no_stricter(value, row[f"{name}_simulated"]) for name, value in asked.items())
     ]
     if not fit:
         return None
-    return dict(min(fit, key=lambda row: int(row["records_needed"])))
+    row = min(fit, key=lambda one: int(one["records_needed"]))
+    own = {name: min(asked[name.removesuffix("_simulated")], Fraction(row[name])) for name in row if "_sim" in name}
+    return {**row, **{name: str(value) for name, value in own.items()}}
+
+
+def _is_no_stricter(asked: Fraction, stored: str) -> bool:
+    return Fraction(stored) <= asked or float(Fraction(stored)) == float(asked)
 
 
 @lru_cache(maxsize=1)
