@@ -11,6 +11,9 @@ from accord.distributions import Categorical, Mixture, Normal
 from accord.errors import DataError, InvalidParameter, WrongRandomness
 from accord.learners import GaussianLearner
 from accord.learning.refine import CandidateRefiner, RefinedModel, Refiner, StatisticsRefiner
+from accord.learning.refine._clip_bias import clip_shifts
+from accord.learning.refine._log_ratios import STEPS
+from accord.learning.refine._units import UnitRecords
 from accord.privacy import ApproxDP, PureDP
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness
@@ -229,3 +232,18 @@ def test_columns_that_are_copies_or_constant_give_a_law(rounds: int) -> None:
     found = statistics(rounds=rounds, components=2).refine(opening, records, units=5000, shared=KEY).model
     assert np.isfinite(found.log_density(records)).all()
     assert found.log_density(records).mean() > opening.log_density(records).mean()
+
+
+def test_what_a_clip_takes_is_put_back() -> None:
+    current, clip, units = Normal(0, 1), 0.3, 100_000
+    near = [Normal(0, 0.85), Normal(0.05, 1.1)]
+    shifts = clip_shifts(current, near, clip=clip, units=units, generator=KEY.stream("clip"))
+    records = current.sample(units, KEY.stream("records"))
+    data = UnitRecords(records, units=units, dimension=1)
+    clipped = candidates()._scores(current, near, data, clip=clip)[1:]
+    whole = [float((law.log_density(records) - current.log_density(records)).sum()) for law in near]
+    before = clipped / STEPS * clip - whole
+    after = (clipped + np.array(shifts)) / STEPS * clip - whole
+    assert np.abs(before).max() > 20
+    assert (np.abs(after) < 0.4 * np.abs(before)).all()
+    assert clip_shifts(current, [], clip=clip, units=units, generator=KEY.stream("clip")) == []

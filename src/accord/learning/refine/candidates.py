@@ -17,6 +17,7 @@ from accord.learners import Learner
 from accord.learning.blocks import Progress
 from accord.learning.isolation import Isolation
 from accord.learning.refine._bootstrap import bootstrap
+from accord.learning.refine._clip_bias import clip_shifts
 from accord.learning.refine._log_ratios import STEPS, log_density_rows, ratio_steps
 from accord.learning.refine._selection_budget import epsilons_of
 from accord.learning.refine._units import UnitRecords
@@ -39,7 +40,8 @@ class CandidateRefiner:
     """Draw l records from the current model, refit the learner, many times; choose one by likelihood; repeat.
 
     A candidate's score is the sum over units of the mean log-likelihood ratio to the current model, clipped at about
-    ``8 sqrt(p / l)``, so that it stays of the size that such candidates differ by. The current model is a candidate.
+    ``8 sqrt(p / l)``, so that it stays of the size that such candidates differ by. What the clip would take on records
+    of the current model is added, which is public. The current model is a candidate.
     l grows each round, twice as fast after a round in which no candidate was better, up to where the noise would hide
     what l can show.
 
@@ -183,7 +185,12 @@ class CandidateRefiner:
                 isolation=self.isolation,
                 shared=key.child("refine", number),
             )
-            chosen = self._choose(current, near, data, clip=clip, epsilon=self.epsilons[number], randomness=source)
+            shifts = clip_shifts(
+                current, near, clip=clip, units=data.count, generator=key.stream("refine", "clip", number)
+            )
+            chosen = self._choose(
+                current, near, data, clip=clip, shifts=shifts, epsilon=self.epsilons[number], randomness=source
+            )
             facts.append({"size": int(size), "clip": clip, "candidates": len(near) + 1, "chosen": chosen})
             current = near[chosen - 1] if chosen else current
             size = min(size * (growth if chosen else growth**2), most)
@@ -203,11 +210,12 @@ class CandidateRefiner:
         data: UnitRecords,
         *,
         clip: float,
+        shifts: Sequence[int],
         epsilon: Fraction,
         randomness: PrivateRandomness,
     ) -> int:
         """Return 0 for the current model, j for candidate j - 1."""
-        scores = self._scores(current, near, data, clip=clip)
+        scores = self._scores(current, near, data, clip=clip) + np.array([0, *shifts], dtype=np.int64)
         sensitivity = 2 * STEPS + data.count  # one step for each other unit: roundings
         mechanism = Exponential(sensitivity=sensitivity, epsilon=epsilon)
         return cast("int", mechanism.select(scores, randomness=randomness).value)
