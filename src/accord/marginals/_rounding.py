@@ -91,10 +91,10 @@ def balance(
     state = np.uint64(word)
     before = np.inf
     for sweep in range(sweeps):
-        size = float(lacks.flat @ lacks.flat)
-        if size <= enough or size > _STALLED * before:
+        excess = float(lacks.flat @ lacks.flat)
+        if excess <= enough or excess > _STALLED * before:
             break
-        before = size
+        before = excess
         for column in range(len(shape)):
             stream = np.uint64(mix_word(state ^ np.uint64(sweep * len(shape) + column + 1)))
             _walk(
