@@ -1,8 +1,8 @@
 """One synthesis from request to files: the order of its steps is part of the promise."""
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -61,7 +61,8 @@ def run(
     schema, engine = _schema(request)
     places = _places(request)
     with _ledger(request, numbers=numbers, schema=schema) as ledger:
-        table = read_table(request.data, schema=schema)
+        with _during(progress, "reading the table"):
+            table = read_table(request.data, schema=schema)
         _warn_of_delta(table, numbers=numbers, warn=note)
         with outputs([place for place in places.values() if place is not None]) as files:
             with progress() as report:
@@ -76,8 +77,18 @@ def run(
                 ledger=statement,
             )
             if release.answered:
-                _write(outcome, table, files=files, places=places, warnings=tuple(warnings))
+                with _during(progress, "writing"):
+                    _write(outcome, table, files=files, places=places, warnings=tuple(warnings))
     return outcome
+
+
+@contextmanager
+def _during(progress: Callable[[], AbstractContextManager[Progress | None]], what: str) -> Iterator[None]:
+    """Show that a step takes its time."""
+    with progress() as report:
+        if report is not None:
+            report(0, 0, what)
+        yield
 
 
 def _ledger(request: Request, *, numbers: Numbers, schema: Schema) -> AbstractContextManager[Ledger | None]:

@@ -48,7 +48,7 @@ def progress_bar(*, wanted: bool) -> Iterator[Callable[[int, int, str], None] | 
         task = bar.add_task("releasing", total=None)
 
         def report(done: int, total: int, what: str) -> None:
-            bar.update(task, completed=done, total=total, description=what)
+            bar.update(task, completed=done, total=total or None, description=what)
 
         yield report
 

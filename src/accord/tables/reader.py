@@ -88,8 +88,11 @@ def read_table(path: Path, *, schema: Schema) -> Table:
         units.extend(batch[len(schema.read) :])
     if sum(len(part) for part in columns[0]) == 0:
         raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
+    whole: list[NDArray[Any]] = []
+    while columns:  # the parts of a column go as soon as it is put together
+        whole.append(np.concatenate(columns.pop(0)))
     return Table(
-        columns=tuple(np.concatenate(part) for part in columns),
+        columns=tuple(whole),
         units=units_from_cells(units, name=schema.unit) if schema.unit is not None else None,
         schema=schema,
     )
