@@ -1,9 +1,12 @@
 """What a command says does not depend on the data in the corners: warnings, late errors, odd texts, accounts."""
 
 import os
+import re
+import stat
 import sys
 import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,11 +19,17 @@ from typer.testing import CliRunner, Result
 import accord.cli.app
 import accord.cli.discovery
 import accord.cli.schema
+import accord.learning.discovery
+import accord.learning.locate
+import accord.learning.table_cuts
 import accord.learning.table_learner
 from accord.cli.app import app
 from accord.cli.guard import guarded
 from accord.errors import BudgetExceeded, InvalidParameter
+from accord.learning.discovery import discover
 from accord.ledger import Ledger, spending
+from accord.marginals import MarginalLearner
+from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
 from accord.tables import parse_schema, read_table, read_texts
 
@@ -152,6 +161,105 @@ def test_numerical_warnings_stay_off_the_terminal_and_accords_own_do_not(
     assert capsys.readouterr().err == said
 
 
+# --- neighbours with the same released values -------------------------------------------------------------------------
+
+MIXED = """
+version = 2
+[[columns]]
+name = "sex"
+kind = "category"
+categories = ["f", "m"]
+unreadable = "missing"
+[[columns]]
+name = "height"
+kind = "number"
+decimals = 1
+bounds = [100, 220]
+unreadable = "missing"
+[[columns]]
+name = "seen"
+kind = "datetime"
+bounds = ["1950-01-01 00:00:00", "2030-01-01 00:00:00"]
+unreadable = "missing"
+"""
+PLAIN = [("f", 171.5, 0), ("m", 180.0, 10**9)]
+ODD: list[list[tuple[Any, ...]]] = [
+    [("f", 165.0, 5)],
+    [(CANARY, float("nan"), None)],
+    [(None, -1e308, -(2**62))],
+    [(f"{CANARY}{number}", float("inf"), number) for number in range(70)],
+]
+"""What the first unit holds: a record, an odd one, an odder one, or many."""
+
+
+def neighbour(first: list[tuple[Any, ...]], *, units: int = 60) -> pa.Table:
+    """A Parquet file with a dictionary, statistics and metadata of its own."""
+    records = [*((0, *record) for record in first), *((unit, *PLAIN[unit % 2]) for unit in range(1, units))]
+    who, sex, height, seen = zip(*records, strict=True)
+    table = pa.table(
+        {
+            "who": pa.array([f"{CANARY}-{one}" for one in who]),
+            "sex": pa.array(sex, pa.string()).dictionary_encode(),
+            "height": pa.array(height, pa.float64()),
+            "seen": pa.array(seen, pa.timestamp("us")),
+        }
+    )
+    return table.replace_schema_metadata({"note": f"{CANARY} {len(first)}"})
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keep the first values that are released, and give them again whatever the records are; counts the releases."""
+    calls: list[int] = []
+    kept: dict[str, Any] = {}
+    cuts, release = accord.learning.table_cuts.make_cuts, MarginalLearner.release
+
+    def same_cuts(table: Any, *words: Any, **options: Any) -> Any:
+        return kept.setdefault("cuts", cuts(table, *words, **options))
+
+    def same_tables(learner: MarginalLearner, codes: Any, **options: Any) -> Any:
+        calls.append(len(codes))
+        return kept.setdefault("tables", release(learner, codes, **options))
+
+    monkeypatch.setattr(accord.learning.table_learner, "make_cuts", same_cuts)
+    monkeypatch.setattr(MarginalLearner, "release", same_tables)
+    return calls
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("more", [["--json"], []])
+def test_E81_E86_neighbours_of_the_real_learner_give_equal_bytes(
+    frozen: list[int], monkeypatch: pytest.MonkeyPatch, ending: str, more: list[str]
+) -> None:
+    Path("s.toml").write_text(MIXED, encoding="utf-8")
+    names = {"--out": f"o.{ending}", "--report": "r.html", "--release": "r.json", "--model": "m.json"}
+    unit = ["--unit", "who", "--ledger", "l", "--who", "me", "--force"]
+    seen = []
+    for first in ODD:
+        pq.write_table(neighbour(first), "d.parquet", row_group_size=7 * len(first))
+        Path("l").unlink(missing_ok=True)
+        Ledger.create("l", epsilon=3, delta="1e-4", unit="who").close()
+        words = [word for option, name in names.items() for word in (option, name)]
+        fixed = ["--epsilon", "2", "--delta", "1e-5", "--rows", "300", "--seed-for-tests", "3", *unit, *more]
+        result = call("synth", "d.parquet", "--schema", "s.toml", *fixed, *words)
+        assert result.exit_code == 0, result.stderr
+        with Ledger("l") as ledger:
+            spent = ledger.statement()
+        head = re.sub(r'"head": "[0-9a-f:]+"', "", result.stdout)  # it covers the time of the charge
+        files = tuple(Path(name).read_bytes() for name in names.values())
+        assert all(CANARY.encode() not in one for one in (*files, result.output.encode()))
+        seen.append((head, result.stderr, spent.spent, spent.charges, *files))
+    assert len(set(frozen)) == 2, "the number of records of a unit is no public fact"
+    assert all(outcome == seen[0] for outcome in seen)
+
+
+def test_the_curators_page_is_its_owners_alone() -> None:
+    result = synth(["1", "2"] * 40, "--curator-report", "c.html", "--report", "r.html", keys="bounds = [0, 3]")
+    assert result.exit_code == 0, result.stderr
+    assert stat.S_IMODE(Path("c.html").stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path("r.html").stat().st_mode) != 0o600
+
+
 # --- discovery --------------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +308,51 @@ def test_a_part_of_a_second_before_1970_stays_on_its_day(unit: str) -> None:
     assert seconds[:2].tolist() == [-1.0, 0.0]
     assert days[:2].tolist() == [-1.0, 0.0]
     assert np.isnan([seconds[2], days[2]]).all()
+
+
+@pytest.mark.parametrize("units", [False, True])
+def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest.MonkeyPatch, *, units: bool) -> None:
+    """Counted at the mechanisms themselves, on tables that lead down every path."""
+    generator = np.random.default_rng(2)
+    count = 4000
+    columns = {
+        "few": generator.integers(0, 3, count).astype(str),
+        "many": generator.integers(0, 10**6, count).astype(str),
+        "real": np.array([f"{one:.3f}" for one in generator.normal(5, 2, count)]),
+        "label": generator.choice(["a", "b", "c"], count),
+        "text": np.array([f"text {one}" for one in range(count)]),
+        "truth": generator.choice(["true", "false"], count),
+        "day": np.array([str(np.datetime64("2000-01-01") + int(one)) for one in generator.integers(0, 999, count)]),
+        "nothing": np.array([""] * count),
+    }
+    spent: list[tuple[Fraction, Fraction]] = []
+    histogram, counts, locating = DiscreteLaplace.release, ThresholdedCounts.release, accord.learning.locate.locate
+
+    def by_histogram(mechanism: DiscreteLaplace, *words: Any, **options: Any) -> Any:
+        spent.append((mechanism.guarantee.epsilon, Fraction(0)))
+        return histogram(mechanism, *words, **options)
+
+    def by_counts(mechanism: ThresholdedCounts, values: Any, **options: Any) -> Any:
+        spent.append((mechanism.guarantee.epsilon, mechanism.guarantee.delta))
+        assert len(values) == (count // 4 if units else count), "one record of each unit"
+        return counts(mechanism, values, **options)
+
+    def by_place(values: Any, plan: Any, **options: Any) -> Any:
+        spent.append((plan.epsilon, plan.delta))
+        assert len(values) == (count // 4 if units else count), "one record of each unit"
+        return locating(values, plan, **options)
+
+    monkeypatch.setattr(DiscreteLaplace, "release", by_histogram)
+    monkeypatch.setattr(ThresholdedCounts, "release", by_counts)
+    monkeypatch.setattr(accord.learning.discovery, "locate", by_place)
+    for name, cells in columns.items():
+        spent.clear()
+        given = pa.array([cell or None for cell in cells.tolist()], pa.large_string())
+        owners = np.arange(count) // 4 if units else None
+        discover([given], names=[name], epsilon=8, delta="1e-4", units=owners, unit="who" if units else None)
+        assert spent, "something is released of every column"
+        assert sum(epsilon for epsilon, _ in spent) <= 8
+        assert sum(delta for _, delta in spent) <= Fraction(1, 10**4)
 
 
 def test_a_folder_that_cannot_be_written_shows_before_a_discovery_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,7 +246,7 @@ def _write(
     try:
         for option, place in places.items():
             if place is not None:
-                files.write(place, contents[option]())
+                files.write(place, contents[option](), secret=option == "--curator-report")
         files.commit()
     except Exception as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__

@@ -68,8 +68,10 @@ class Outputs:
 
     temporary: Mapping[Path, Path]
 
-    def write(self, target: Path, content: bytes) -> None:
-        """Fill the temporary file of ``target``, and wait until the disk has it."""
+    def write(self, target: Path, content: bytes, *, secret: bool = False) -> None:
+        """Fill the temporary file of ``target``, and wait until the disk has it; a secret one is its owner's alone."""
+        if secret:
+            self.temporary[target].chmod(0o600)
         with self.temporary[target].open("wb") as handle:
             handle.write(content)
             handle.flush()
