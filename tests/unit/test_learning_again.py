@@ -15,7 +15,7 @@ from accord.couplings import HashedLattice, ShiftRounding
 from accord.distributions import Atoms, Categorical, Distribution, Measure, Mixture, Normal, PointMass, Uniform
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, PrivateLearner
+from accord.learning import AgnosticPrivateLearner, PrivateLearner, PrivateSampler
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._reach import not_enough
 from accord.learning.boosted import _default_margin
@@ -72,6 +72,14 @@ def test_columns_are_checked_without_a_plan_too(learner: Any, tmp_path: Path) ->
     made = PrivateLearner(learner, blocks=40, records=20, coupling=HashedLattice(dimension=1), **SIZES)
     with pytest.raises(InvalidParameter, match="data must have 1 columns"):
         made.release(np.zeros((4000, 2)), ledger=ledger)
+    assert [entry.kind for entry in ledger.entries()] == ["create"]
+
+
+@pytest.mark.parametrize(("learner", "columns"), [(EmpiricalLearner([0, 1]), 2), (GaussianLearner(dimension=2), 1)])
+def test_a_sampler_refuses_columns_that_no_block_could_fit(learner: Any, columns: int, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=4, delta="1e-2", unit="record")
+    with pytest.raises(InvalidParameter, match="data must have"):
+        PrivateSampler(learner, blocks=40, records=20, **SIZES).release(np.zeros((4000, columns)), ledger=ledger)
     assert [entry.kind for entry in ledger.entries()] == ["create"]
 
 

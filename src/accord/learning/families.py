@@ -56,10 +56,15 @@ def family_of(learner: Learner, *, dimension: int) -> Family:
     Raises
     ------
     InvalidParameter
-        For other learners: say which coupling their laws need by ``coupling=``.
+        For other learners: say which coupling their laws need by ``coupling=``; if the learner has another number of
+        columns, so that no block could be fitted.
 
     """
     match learner:
+        case GaussianLearner(dimension=int(columns)) if columns != dimension:
+            raise InvalidParameter(f"data must have {columns} columns, as many as the learner.")
+        case EmpiricalLearner() if dimension != 1:
+            raise InvalidParameter("data must have 1 column for EmpiricalLearner.")
         case GaussianLearner():
             if dimension not in _NORMAL_RATIO:
                 most = max(_NORMAL_RATIO)
