@@ -355,6 +355,32 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
         assert sum(delta for _, delta in spent) <= Fraction(1, 10**4)
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (pa.array([1.5, 2.5] * 1500), "number"),
+        (pa.array([1.0, 2.0] * 1500), "number"),
+        (pa.array([1, 2] * 1500).cast(pa.decimal128(21, 2)), "number"),
+        (pa.array([1, 2] * 1500), "category"),
+        (pa.array([True, False] * 1500), "category"),
+        (pa.array(["f", "m"] * 1500).dictionary_encode(), "category"),
+        (pa.array([0, 86_400_000_000] * 1500, pa.timestamp("us", tz="UTC")), "datetime"),
+        (pa.array([0, 1] * 1500, pa.date32()), "date"),
+        (pa.array([str(one) for one in range(3000)]), "drop"),
+    ],
+    ids=["halves", "whole floats", "decimals", "whole", "truth", "labels", "times", "days", "written numbers"],
+)
+def test_a_discovered_draft_reads_the_file_that_it_is_of(cells: pa.Array, kind: str) -> None:
+    """Floats with few values became a category, timestamps texts with microseconds: both refused by their type."""
+    pq.write_table(pa.table({"x": cells, "y": pa.array([3] * len(cells))}), "d.parquet")
+    result = call("schema", "d.parquet", "--discover", "--epsilon", "10", "--delta", "1e-4", "--out", "s.toml")
+    assert result.exit_code == 0, result.stderr
+    column = parse_schema(Path("s.toml").read_text(encoding="utf-8")).columns[0]
+    assert column.kind == kind
+    fixed = ["--epsilon", "10", "--delta", "1e-4", "--rows", "20", "--out", "o.csv"]
+    assert call("synth", "d.parquet", "--schema", "s.toml", *fixed).exit_code in {0, 3}
+
+
 def test_a_folder_that_cannot_be_written_shows_before_a_discovery_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("d.csv").write_text("x\n" + "1\n" * 50, encoding="utf-8")
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from accord import _check
 from accord.cli.ledger import login_name
 from accord.cli.render import progress_bar
@@ -16,6 +19,8 @@ from accord.tables import CsvFormat, Draft, draft_schema, read_header, read_text
 from accord.tables.names import normal_form, shown
 
 __all__ = ["Discovery", "discovered_draft"]
+
+_MOST_SHOWN = 20
 
 
 @final
@@ -70,6 +75,7 @@ def discovered_draft(data: Path, *, csv: CsvFormat, asked: Discovery) -> str:
             ledger=ledger,
         )
     found = release.value if isinstance(release.value, tuple) else ()
+    stored = _stored(data)
     note = (
         f"Found privately: epsilon {asked.epsilon.strip()} and delta {asked.delta.strip()} are spent, add them to what "
         f"you spend later. Look at each column: a kind or a list of labels may be wrong."
@@ -77,7 +83,7 @@ def discovered_draft(data: Path, *, csv: CsvFormat, asked: Discovery) -> str:
     text = draft_schema(
         [name for place, name in enumerate(names) if place != unit],
         csv=csv,
-        found={column.name: _draft(column) for column in found},
+        found={column.name: _draft(column, stored=stored.get(column.name)) for column in found},
         note=note,
     )
     return text if asked.unit is None else text.replace('# unit = "..."', f"unit = {shown(names[unit or 0])}")
@@ -90,9 +96,34 @@ def _position(header: tuple[str, ...], name: str) -> int:
     return forms.index(normal_form(name))
 
 
-def _draft(column: Discovered) -> Draft:
-    """Return the lines for one column; labels are in their order, not by frequency."""
+def _stored(data: Path) -> dict[str, str]:
+    """Return for columns of a Parquet file the kind that their stored type allows, if it is one; nothing for CSV."""
+    try:
+        fields = list(pq.read_schema(data))
+    except (pa.ArrowException, OSError, ValueError):
+        return {}
+    kinds = {}
+    for field in fields:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            kinds[field.name] = "number"
+        elif pa.types.is_date(kind):
+            kinds[field.name] = "date"
+        elif pa.types.is_timestamp(kind):
+            kinds[field.name] = "datetime"
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            kinds[field.name] = "text"
+    return kinds
+
+
+def _draft(column: Discovered, *, stored: str | None) -> Draft:
+    """Return the lines for one column, of a kind as which it can be read; labels in their order, not by frequency."""
     comments = []
+    if stored == "text" and column.kind in {"integer", "number"}:
+        return Draft(kind="drop", comments=("numbers that are stored as texts: store them as numbers first",))
+    if column.kind == "category" and stored in {"number", "date", "datetime"}:
+        values = ", ".join(label for label, _ in column.levels[:_MOST_SHOWN])
+        return Draft(kind=stored, comments=(f"few different values: {values}",), lenient=True)
     if column.missing > 0.001:
         comments.append(f"about {100 * column.missing:.1f} % of the cells are missing")
     if column.kind == "text":
