@@ -139,5 +139,5 @@ def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> 
             NO_ANSWER,
             "no answer: the blocks did not agree; nothing was written, and the budget is spent all the same. More "
             "records or a larger epsilon help, unless columns do not vary, repeat each other or are far from a normal "
-            "law; --learner tables always has an answer.",
+            "law; --learner tables always has one where the schema states bounds.",
         )
