@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from accord import _check
 from accord._exact import Number
@@ -198,8 +198,8 @@ def _counts(scores: _Floats, cuts: _Floats, *, upper: bool) -> NDArray[np.int64]
 
 def _interval(hits: NDArray[np.int64], trials: int, *, doubt: float) -> tuple[_Floats, _Floats]:
     """Return Clopper-Pearson bounds, each wrong with probability ``doubt / 2``."""
-    low = np.where(hits > 0, beta.ppf(doubt / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
-    high = np.where(hits < trials, beta.ppf(1 - doubt / 2, hits + 1, np.maximum(trials - hits, 1)), 1.0)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), trials - hits + 1, doubt / 2), 0.0)
+    high = np.where(hits < trials, betaincinv(hits + 1, np.maximum(trials - hits, 1), 1 - doubt / 2), 1.0)
     return low, high
 
 

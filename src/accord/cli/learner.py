@@ -3,7 +3,6 @@
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 from accord.learning.density_family import DensityFamily
-from accord.learning.estimator_family import family_of_estimator
 from accord.tables import Schema
 
 __all__ = ["NAMES", "block_learner", "check_name", "density_family", "takes_blocks"]
@@ -84,19 +83,17 @@ def density_family(schema: Schema, *, name: str | None) -> DensityFamily | None:
         raise SchemaMismatch(
             f"--learner {name} learns columns of numbers alone: use --learner tables for the others too."
         )
-    if kind == _SCIPY:
-        if len(schema.read) > 1:
-            raise SchemaMismatch(f"--learner {name} learns one column, and the schema declares {len(schema.read)}.")
-        from accord.learners import ScipyLearner  # noqa: PLC0415 - loads scipy.stats, which takes its time
+    if kind == _SCIPY and len(schema.read) > 1:
+        raise SchemaMismatch(f"--learner {name} learns one column, and the schema declares {len(schema.read)}.")
+    try:  # loaded when asked for: optional, and slow
+        from sklearn.mixture import GaussianMixture  # noqa: PLC0415
 
-        return family_of_estimator(ScipyLearner(_scipy_family(rest)))
-    try:
-        from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - optional
+        from accord.learners import ScipyLearner  # noqa: PLC0415
+        from accord.learning.estimator_family import family_of_estimator  # noqa: PLC0415
     except ImportError:
-        raise InvalidParameter(
-            '--learner gaussian-mixture needs scikit-learn: pip install "accord[sklearn]".'
-        ) from None
-    return family_of_estimator(GaussianMixture(int(rest or 3)))
+        message = f'--learner {name} needs scikit-learn: pip install "accord[sklearn]".'
+        raise InvalidParameter(message) from None
+    return family_of_estimator(ScipyLearner(_scipy_family(rest)) if kind == _SCIPY else GaussianMixture(int(rest or 3)))
 
 
 def _scipy_family(name: str) -> object | None:
