@@ -9,6 +9,7 @@ over the s with ``TV(N(0, s^2), N(0, 1)) < alpha``. Proof: docs/proofs/learners.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def failure_chances(alpha: float, sizes: NDArray[np.int64]) -> _Floats:
 
     """
     lowest, highest = (_widest(alpha, end) for end in (-0.9999, 100.0))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _nodes()
     angle = nodes * math.pi / 2  # r has the shape of a square root at both ends: the sine makes it smooth
     half = (highest - lowest) / 2
     excess = (lowest + highest) / 2 + half * np.sin(angle)
@@ -50,6 +51,12 @@ def failure_chances(alpha: float, sizes: NDArray[np.int64]) -> _Floats:
     inside = 1 - 2 * ndtr(-np.sqrt(records) * reach)
     chances: _Floats = 1 - (np.exp(_log_density(excess, records - 1)) * inside) @ weights
     return np.clip(chances + _ALLOWANCE, 0.0, 1.0)
+
+
+@cache
+def _nodes() -> tuple[_Floats, _Floats]:
+    """Return the rule, which takes half a second to make."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def total_variations(shift: _Floats, excess: _Floats) -> _Floats:
