@@ -390,12 +390,12 @@ def test_two_neighbours_differ_by_no_more_than_the_sensitivity(unit: str) -> Non
     assert sketch.sensitivity < 2**16 * 1.41422
 
 
-def test_every_record_counts_once_and_gaps_never() -> None:
+def test_every_finite_record_counts_once_and_others_never() -> None:
     sketch = LineSketch(epsilon=1, delta="1e-6")
     edges = sketch.edges(1000)
-    table = np.array([[0.0], [np.nan], [np.inf], [-np.inf], [1e9], [6.0]])
-    counts = sketch.contributions(table, edges, units=6)
-    assert counts.sum() == 5 * 2**16
+    table = np.array([[0.0], [np.nan], [np.inf], [-np.inf], [1e9], [-1e9], [6.0]])
+    counts = sketch.contributions(table, edges, units=7)
+    assert counts.sum() == 4 * 2**16
     assert (counts[0], counts[-1]) == (2**16, 2 * 2**16)
     assert (np.diff(edges) > 0).all()
 

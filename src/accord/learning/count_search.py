@@ -59,7 +59,7 @@ def search(
     theory 7 (refine), M6; proof page ``docs/proofs/private-density.md``.
 
     """
-    edges = centre + scale * cells.edges
+    edges, present = centre + scale * cells.edges, cells.present
     law, size = opening, float(_FIRST)
     most = float(_MOST_OF_QUICK if isinstance(learner, ScipyLearner) else _MOST)
     masses = cell_masses(law, edges)
@@ -70,10 +70,10 @@ def search(
             for place in range(_CANDIDATES)
         ]
         found = [each for each in fit_all(learner, drawn, shared=key, n_jobs=n_jobs) if each is not None]
-        expected = cells.units * np.maximum(masses, 0.0)
+        expected = present * np.maximum(masses, 0.0)
         variance = cells.noise**2 + expected
         options = [(law, masses), *[(each, cell_masses(each, edges)) for each in found]]
-        losses = [float((((cells.counts - cells.units * option[1]) ** 2) / variance).sum()) for option in options]
+        losses = [float((((cells.counts - present * option[1]) ** 2) / variance).sum()) for option in options]
         best = int(np.argmin([loss if np.isfinite(loss) else np.inf for loss in losses]))
         law, masses = options[best]
         if size >= most:

@@ -1,17 +1,19 @@
 """What a table offers a private density: names of columns, and numbers; nothing is decided by a single record."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import SchemaMismatch
+from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learning.column_location import as_float_table
 
-__all__ = ["column_names", "read_columns", "refuse_declared_text"]
+__all__ = ["column_names", "read_as_given", "read_columns", "refuse_declared_text", "without_cells"]
 
 _NUMBERS = "biufO"
 _NO_NUMBERS = (
+    "complex",
     "string",
     "str",
     "large_string",
@@ -72,10 +74,59 @@ def _declared(table: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any data f
     """Return name and declared type of each column: of pandas or polars frames, or of an Arrow table."""
     schema = getattr(table, "schema", None)
     types = getattr(table, "dtypes", getattr(schema, "types", None))
-    names = getattr(schema, "names", getattr(table, "columns", None))
+    names = getattr(schema, "names", None)
+    if names is None or callable(names):  # a method in polars
+        names = getattr(table, "columns", None)
     if types is None or names is None or callable(names):
         return []
     return [(str(name), str(kind)) for name, kind in zip(list(names), list(types), strict=False)]
+
+
+def read_as_given(table: object) -> Any:  # noqa: ANN401 - what it was, or an array
+    """Return rows given as lists as an array of floats, each cell read alone; anything else as it is.
+
+    A common type for all cells would be found by looking at all records, and one odd cell could then stop a run.
+
+    Raises
+    ------
+    InvalidParameter
+        If the array is masked, or rows differ in length. Nothing has been spent.
+
+    Examples
+    --------
+    >>> read_as_given([[1, "two"], [3j, 4.0]]).tolist()
+    [[1.0, nan], [nan, 4.0]]
+
+    """
+    if isinstance(table, np.ma.MaskedArray):
+        raise InvalidParameter("the records must not be masked: fill the gaps with NaN. Nothing was spent.")
+    if not isinstance(table, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in table):
+        return table
+    rows = [list(row) for row in table]
+    if len({len(row) for row in rows}) > 1:
+        raise InvalidParameter("the records must all have the same number of cells. Nothing was spent.")
+    cells = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
+    for place, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            cells[place, column] = cell
+    return as_float_table(cells)
+
+
+def without_cells(check: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return what a check of scikit-learn returns; where its message would show cells, say the same without them."""
+    try:
+        return check()
+    except ValueError as error:
+        told = str(error)
+        if told.startswith("Complex data"):
+            message = "Complex data not supported: the records must be real numbers."
+        elif told.startswith("Expected 2D array"):
+            message = f"{told.splitlines()[0].rstrip(':')}. Reshape your data: reshape(-1, 1) makes one column of it."
+        elif told.startswith(("could not convert", "Unable to convert", "setting an array element")):
+            message = "the records are no table of numbers."
+        else:
+            raise
+        raise InvalidParameter(f"{message} Nothing was spent.") from None
 
 
 def read_columns(table: NDArray[Any]) -> NDArray[np.float64]:

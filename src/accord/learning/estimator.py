@@ -1,5 +1,6 @@
 """PrivateDensity: the scikit-learn estimator."""
 
+import numbers
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -14,7 +15,13 @@ from accord._exact import Number
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
 from accord.learning.density import PrivateModel, release_density
-from accord.learning.density_input import column_names, read_columns, refuse_declared_text
+from accord.learning.density_input import (
+    column_names,
+    read_as_given,
+    read_columns,
+    refuse_declared_text,
+    without_cells,
+)
 from accord.learning.density_plan import density_plan
 from accord.learning.estimator_family import family_of_estimator, fitted_estimator
 from accord.learning.intake import take_in
@@ -23,7 +30,7 @@ from accord.learning.sample_frames import FRAMES, as_frame
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP
-from accord.randomness import SharedRandomness
+from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["PrivateDensity"]
 
@@ -141,13 +148,14 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """
         epsilon, delta = _check.epsilon(self.epsilon), _check.delta(self.delta)
         family = family_of_estimator(self.estimator)
+        self._check_rest(groups=groups)
         shared = self._shared()
         refuse_declared_text(X)
-        table = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=2)
-        records = read_columns(table)
+        records = self._read(X, reset=True)
         given = take_in(records, units=groups, unit=self.unit)
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
+        self._forget()
         what = f"private density: {family.words}, {records.shape[1]} columns"
         with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
             released = release_density(
@@ -170,6 +178,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise self._refusal(released, family=family.words)
         self.model_: Distribution = released.law
         self.estimator_ = fitted_estimator(self.estimator, family, released, columns=records.shape[1])
+        if self.estimator_ is not None and hasattr(self, "feature_names_in_"):
+            self.estimator_.feature_names_in_ = self.feature_names_in_.copy()
         return self
 
     def sample(self, n_samples: int = 1) -> Any:  # noqa: ANN401 - an array, or a frame
@@ -203,8 +213,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         """
         check_is_fitted(self, "model_")
-        table = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=False)
-        return np.asarray(self.model_.log_density(read_columns(table)), dtype=np.float64)
+        return np.asarray(self.model_.log_density(self._read(X, reset=False)), dtype=np.float64)
 
     def score(self, X: Any, y: object = None) -> float:  # noqa: ANN401, ARG002 - as in scikit-learn
         """Return the mean log density of these records. On the private data themselves it is not private.
@@ -227,6 +236,31 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             self._sklearn_output_config = {"transform": transform}
         return self
 
+    def _check_rest(self, *, groups: object) -> None:
+        """Refuse, before anything is spent, what would stop a fit later."""
+        if groups is None and self.unit not in {None, "record"}:
+            raise InvalidParameter(f"unit={self.unit!r} needs fit(..., groups=...), which says whose each record is.")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
+            raise InvalidParameter("n_jobs must be None, or a whole number other than 0.")
+        if not isinstance(self.verbose, numbers.Integral):
+            raise InvalidParameter("verbose must be a whole number.")
+
+    def _read(self, table: Any, *, reset: bool) -> NDArray[np.float64]:  # noqa: ANN401 - an array or a frame
+        given, least = read_as_given(table), 2 if reset else 1
+        return read_columns(
+            without_cells(
+                lambda: validate_data(
+                    self, given, dtype=None, ensure_all_finite=False, ensure_min_samples=least, reset=reset
+                )
+            )
+        )
+
+    def _forget(self) -> None:
+        """Let nothing of an earlier fit stand beside what this one says."""
+        for name in ("model_", "estimator_", "guarantee_", "report_", "curator_report_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
     def _frame_kind(self) -> str:
         return str(getattr(self, "_sklearn_output_config", {}).get("transform", "default"))
 
@@ -237,6 +271,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Return the key of the shared parts: fresh unless ``random_state`` says otherwise."""
         if self.random_state is None:
             return SharedRandomness.fresh()
+        if isinstance(self.random_state, Generator):
+            return SharedRandomness(self.random_state.bytes(32))
         return SharedRandomness(check_random_state(self.random_state).bytes(32))
 
     def _report(self, released: PrivateModel, *, units: int, family: str) -> Mapping[str, Any]:

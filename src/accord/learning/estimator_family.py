@@ -1,6 +1,8 @@
 """Which family an estimator belongs to, and how a released law becomes an estimator of the user's own class."""
 
 import inspect
+import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = ["family_of_estimator", "fitted_estimator"]
 
 _KINDS = ("full", "diag", "spherical", "tied")
 _RESTARTS = 3
+_FLOOR_OF_CONSTANTS = 1e-6
 _FOR_OTHERS = {EmpiricalLearner, HistogramLearner, MinimumDistanceLearner}
 
 
@@ -57,10 +60,16 @@ def _normal_mixtures(estimator: Any) -> NormalMixtures | None:  # noqa: ANN401 -
     if type(estimator) is GaussianMixture:
         if estimator.covariance_type not in _KINDS:
             raise InvalidParameter(f"estimator: covariance_type must be one of {', '.join(_KINDS)}.")
+        _check_floor(estimator.reg_covar)
         return NormalMixtures(components=estimator.n_components, covariance=estimator.covariance_type)
     if type(estimator) is MixtureLearner:
         return NormalMixtures(components=estimator.components, covariance=estimator.covariance_type)
     return NormalMixtures(components=1) if type(estimator) is GaussianLearner else None
+
+
+def _check_floor(floor: Any) -> None:  # noqa: ANN401 - whatever the user gave
+    if not isinstance(floor, numbers.Real) or not 0 <= float(floor) < math.inf:
+        raise InvalidParameter("estimator: reg_covar must be a number, at least 0.")
 
 
 def _black_box(estimator: Any) -> BlackBox:  # noqa: ANN401 - anything
@@ -96,7 +105,8 @@ def fitted_estimator(
 ) -> Any:  # noqa: ANN401 - as above
     """Return an estimator of the user's own class with the released parameters; None where there is none.
 
-    A constant column, which has no density, gets scikit-learn's own variance for it: ``reg_covar``.
+    A constant column, which has no density, gets scikit-learn's own variance for it: ``reg_covar``, or its default
+    where that is 0.
     """
     if not isinstance(family, NormalMixtures) or type(estimator) is not GaussianMixture or released.moving is None:
         return None
@@ -104,7 +114,8 @@ def fitted_estimator(
     chosen, located = list(released.located.moving), released.located
     means = np.tile(np.nan_to_num(located.constant), (family.components, 1))
     means[:, chosen] = moving.means
-    covariances = np.tile(float(estimator.reg_covar) * np.eye(columns), (family.components, 1, 1))
+    floor = float(estimator.reg_covar) or _FLOOR_OF_CONSTANTS
+    covariances = np.tile(floor * np.eye(columns), (family.components, 1, 1))
     covariances[np.ix_(range(family.components), chosen, chosen)] = moving.covariances
     whole = NormalParameters(weights=moving.weights, means=means, covariances=covariances)
     return fitted_gaussian_mixture(estimator, whole.of_kind(family.covariance), columns=columns)

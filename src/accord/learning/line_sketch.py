@@ -29,6 +29,7 @@ _GRID = 1 << 16
 _CORE, _REACH, _TAIL = 6.0, 3000.0, 32
 _CLEAR = 4.0
 _DIFFER = 0.6
+_LEAST_PART = 0.02
 _FEWEST, _MOST = 8, 13
 _CHUNK = 1 << 20
 
@@ -55,6 +56,14 @@ class NoisyCells:
     counts: _Floats
     noise: float
     units: int
+
+    @property
+    def present(self) -> float:
+        """Units that are in cells: all, unless the counts say clearly that records without a number are among them."""
+        total = float(self.counts.sum())
+        if abs(total - self.units) <= _CLEAR * self.noise * math.sqrt(len(self.counts)):
+            return float(self.units)
+        return min(max(total, _LEAST_PART * self.units), float(self.units))
 
     @property
     def law(self) -> Piecewise:
@@ -137,7 +146,7 @@ class LineSketch:
         Parameters
         ----------
         standard
-            Shape (n, 1), in units of the scale; NaN counts for nothing.
+            Shape (n, 1), in units of the scale; what is not finite counts for nothing.
         units
             n, or the number of each record's unit.
         randomness
@@ -161,7 +170,7 @@ class LineSketch:
         each = None if isinstance(units, int) else _GRID // np.maximum(1, np.bincount(units))
         for start in range(0, len(standard), _CHUNK):
             column = standard[start : start + _CHUNK, 0]
-            usable = ~np.isnan(column)
+            usable = np.isfinite(column)
             cell = np.clip(np.searchsorted(edges, column[usable], side="right") - 1, 0, cells - 1)
             if each is None or isinstance(units, int):
                 totals += np.bincount(cell, minlength=cells) * _GRID

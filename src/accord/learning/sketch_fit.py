@@ -71,9 +71,12 @@ def fit_all(
         return [_fit(learner, table, seed) for table, seed in zip(tables, seeds, strict=True)]
     joblib = _joblib()
     jobs = (joblib.delayed(_fit)(learner, table, seed) for table, seed in zip(tables, seeds, strict=True))
-    found: list[Distribution | None] = joblib.Parallel(n_jobs=n_jobs, backend="loky")(
-        jobs
-    )  # processes: a fit seeds what is global
+    try:
+        found: list[Distribution | None] = joblib.Parallel(n_jobs=n_jobs, backend="loky")(
+            jobs
+        )  # processes: a fit seeds what is global
+    except Exception:  # noqa: BLE001 - workers that die, a learner that does not travel: the budget is spent by now
+        return [_fit(learner, table, seed) for table, seed in zip(tables, seeds, strict=True)]
     return found
 
 

@@ -1,0 +1,147 @@
+"""What PrivateDensity takes and refuses: no cell stops a fit or shows, and nothing fails once the budget is spent."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+from accord.errors import InvalidParameter, NothingReleased, SchemaMismatch
+from accord.learners import GaussianLearner
+from accord.learning import PrivateDensity
+from accord.ledger import Ledger
+
+SECRET = 61803.398
+
+
+def column(records: int = 6000) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.random.default_rng(5).normal(5.0, 2.0, size=(records, 1))
+
+
+def density(estimator: Any = None, **others: Any) -> PrivateDensity:
+    chosen = {"epsilon": 4, "delta": "1e-6", "random_state": 0, **others}
+    return PrivateDensity(GaussianMixture(1) if estimator is None else estimator, **chosen)
+
+
+@pytest.mark.parametrize("cell", ["text", b"bytes", 1j, [1.0], None, 10**400, np.datetime64("2020-01-01")])
+def test_one_odd_cell_among_rows_of_lists_stops_nothing(cell: object) -> None:
+    fitted = density().fit([[cell], *column().tolist()])
+    assert abs(fitted.sample(2000).mean() - 5.0) < 0.5
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        np.full(6000, SECRET),
+        np.full((6000, 1), SECRET * 1j),
+        [SECRET] * 6000,
+        [[SECRET]] * 5999 + [[SECRET, 1.0]],
+        np.full((6000, 1), str(SECRET)),
+    ],
+)
+def test_refusals_show_no_cell(records: Any) -> None:
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        density().fit(records)
+    assert "61803" not in str(caught.value)
+    fitted = density().fit(column())
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        fitted.score_samples(records)
+    assert "61803" not in str(caught.value)
+
+
+def test_masked_cells_are_not_read_as_numbers() -> None:
+    records = np.ma.MaskedArray(column(), mask=np.arange(6000)[:, None] % 3 == 0)
+    with pytest.raises(InvalidParameter, match="masked"):
+        density().fit(records)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"n_jobs": "many"}, "n_jobs"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"verbose": "loud"}, "verbose"),
+        ({"unit": "person"}, "groups"),
+        ({"estimator": GaussianMixture(1, reg_covar=-1.0)}, "reg_covar"),
+        ({"estimator": GaussianMixture(1, reg_covar="little")}, "reg_covar"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_spent(
+    arguments: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "budget", epsilon=10, delta="1e-5")
+    with pytest.raises(InvalidParameter, match=told):
+        density(**arguments).fit(column(), ledger=ledger)
+    assert ledger.spent.epsilon == 0
+
+
+def test_a_constant_column_needs_no_floor_of_the_estimator() -> None:
+    records = np.hstack([column(), np.full((6000, 1), 7.0)])
+    fitted = density(GaussianMixture(2, reg_covar=0.0)).fit(records)
+    assert np.isfinite(fitted.estimator_.score_samples(records)).all()
+
+
+@pytest.mark.parametrize("cell", [np.inf, -np.inf, np.nan])
+def test_cells_that_are_not_finite_do_not_move_a_sketch(cell: float) -> None:
+    records = column()
+    records[::3] = cell
+    drawn = density("norm").fit(records).sample(20_000)
+    assert abs(drawn.mean() - 5.0) < 0.3
+    assert abs(drawn.std() - 2.0) < 0.3
+
+
+def test_a_second_fit_without_an_answer_leaves_no_model_of_the_first() -> None:
+    fitted = density().fit(column())
+    with pytest.raises(NothingReleased):
+        fitted.fit(np.full((6000, 1), np.nan))
+    assert not hasattr(fitted, "model_")
+    assert not hasattr(fitted, "estimator_")
+    assert fitted.report_["answer"] is False
+
+
+def test_a_generator_fixes_the_shared_parts() -> None:
+    first, second = (density(random_state=np.random.default_rng(3))._shared() for _ in range(2))
+    assert first.seed("a") == second.seed("a")
+
+
+class _Schema(dict[str, str]):
+    def names(self) -> list[str]:
+        return list(self)
+
+
+class _Polars:
+    """Declares its columns as polars does: `schema.names` is a method."""
+
+    def __init__(self, kind: str) -> None:
+        self.schema = _Schema(a="Float64", b=kind)
+        self.columns = ["a", "b"]
+        self.dtypes = ["Float64", kind]
+        self.shape = (6000, 2)
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        raise AssertionError("refused before a cell is read")
+
+
+@pytest.mark.parametrize("kind", ["String", "Date", "List(Float64)", "Categorical"])
+def test_columns_that_polars_declares_without_numbers_are_named(kind: str) -> None:
+    with pytest.raises(SchemaMismatch, match="'b'"):
+        density().fit(_Polars(kind))
+
+
+class Stranded:
+    """A learner that cannot travel to another process."""
+
+    def fit(self, records: np.ndarray[Any, Any], *, seed: int) -> Any:
+        return GaussianLearner().fit(records, seed=seed)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("stays here")
+
+    def __deepcopy__(self, memo: Any) -> "Stranded":
+        return self
+
+
+def test_a_learner_that_does_not_travel_is_fitted_here() -> None:
+    fitted = density(Stranded(), n_jobs=2).fit(column())
+    assert abs(float(fitted.sample(2000).mean()) - 5.0) < 0.5
