@@ -27,7 +27,7 @@ from sklearn.mixture import GaussianMixture
 
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner, ScipyLearner
-from accord.learning.refine import CandidateRefiner, StatisticsRefiner
+from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
 
 DELTA = "5e-7"
 GRID = np.linspace(-20, 40, 60_001)[:, None]

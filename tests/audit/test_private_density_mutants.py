@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from accord.distributions import PointMass
 from accord.learning.blocks import fit_blocks, partition
-from accord.learning.column_location import CELL, ColumnLocation
-from accord.learning.density import PrivateModel, release_density
-from accord.learning.density_family import NormalMixtures
-from accord.learning.density_plan import DensityPlan, density_plan
-from accord.learning.line_sketch import LineSketch
-from accord.learning.location_rounding import LocationRounding
+from accord.learning.density.column_location import CELL, ColumnLocation
+from accord.learning.density.family import NormalMixtures
+from accord.learning.density.line_sketch import LineSketch
+from accord.learning.density.location_rounding import LocationRounding
+from accord.learning.density.plan import DensityPlan, density_plan
+from accord.learning.density.release import PrivateModel, release_density
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
 from accord.testing import CouplingCase, CouplingFault, check_coupling

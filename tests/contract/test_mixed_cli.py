@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import accord.cli.job
 from accord.cli.app import app
-from accord.learning.table_release import StageFacts, TableRelease
+from accord.learning.declared.release import StageFacts, TableRelease
 from accord.ledger import Ledger
 from accord.marginals import MarginalLearner
 from accord.privacy import ApproxDP

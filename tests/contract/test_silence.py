@@ -19,14 +19,14 @@ from typer.testing import CliRunner, Result
 import accord.cli.app
 import accord.cli.discovery
 import accord.cli.schema
-import accord.learning.discovery
-import accord.learning.locate
-import accord.learning.table_cuts
-import accord.learning.table_learner
+import accord.learning.declared.cuts
+import accord.learning.declared.discovery
+import accord.learning.declared.learner
+import accord.learning.density.locate
 from accord.cli.app import app
 from accord.cli.guard import guarded
 from accord.errors import BudgetExceeded, InvalidParameter
-from accord.learning.discovery import discover
+from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger, spending
 from accord.marginals import MarginalLearner
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
@@ -92,7 +92,7 @@ def test_a_refusal_inside_the_release_is_no_answer_and_spent(monkeypatch: pytest
     def fails(*_: object, **__: object) -> NoReturn:
         raise InvalidParameter(f"a text that may hold data: {CANARY}.")
 
-    monkeypatch.setattr(accord.learning.table_learner, "make_cuts", fails)
+    monkeypatch.setattr(accord.learning.declared.learner, "make_cuts", fails)
     Ledger.create("l", epsilon=3, delta="1e-5").close()
     for more in ([], ["--ledger", "l"]):
         result = synth(["1", "2"] * 20, *more, keys="bounds = [0, 3]")
@@ -212,7 +212,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Keep the first values that are released, and give them again whatever the records are; counts the releases."""
     calls: list[int] = []
     kept: dict[str, Any] = {}
-    cuts, release = accord.learning.table_cuts.make_cuts, MarginalLearner.release
+    cuts, release = accord.learning.declared.cuts.make_cuts, MarginalLearner.release
 
     def same_cuts(table: Any, *words: Any, **options: Any) -> Any:
         return kept.setdefault("cuts", cuts(table, *words, **options))
@@ -221,7 +221,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(codes))
         return kept.setdefault("tables", release(learner, codes, **options))
 
-    monkeypatch.setattr(accord.learning.table_learner, "make_cuts", same_cuts)
+    monkeypatch.setattr(accord.learning.declared.learner, "make_cuts", same_cuts)
     monkeypatch.setattr(MarginalLearner, "release", same_tables)
     return calls
 
@@ -326,7 +326,11 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
         "nothing": np.array([""] * count),
     }
     spent: list[tuple[Fraction, Fraction]] = []
-    histogram, counts, locating = DiscreteLaplace.release, ThresholdedCounts.release, accord.learning.locate.locate
+    histogram, counts, locating = (
+        DiscreteLaplace.release,
+        ThresholdedCounts.release,
+        accord.learning.density.locate.locate,
+    )
 
     def by_histogram(mechanism: DiscreteLaplace, *words: Any, **options: Any) -> Any:
         spent.append((mechanism.guarantee.epsilon, Fraction(0)))
@@ -344,7 +348,7 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
 
     monkeypatch.setattr(DiscreteLaplace, "release", by_histogram)
     monkeypatch.setattr(ThresholdedCounts, "release", by_counts)
-    monkeypatch.setattr(accord.learning.discovery, "locate", by_place)
+    monkeypatch.setattr(accord.learning.declared.discovery, "locate", by_place)
     for name, cells in columns.items():
         spent.clear()
         given = pa.array([cell or None for cell in cells.tolist()], pa.large_string())

@@ -20,8 +20,8 @@ import accord
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 from accord.learners import GaussianLearner, MixtureLearner
 from accord.learning import PrivateDensity
-from accord.learning.fitted_estimator import fitted_gaussian_mixture
-from accord.learning.normal_family import NormalParameters
+from accord.learning.density.fitted_estimator import fitted_gaussian_mixture
+from accord.learning.density.normal_family import NormalParameters
 
 EXPECTED_FAILURES = {
     "check_dtype_object": (

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner
-from accord.learning.refine import CandidateRefiner, StatisticsRefiner
-from accord.learning.refine._gaussian_budget import CONTINUOUS_PART, LEAST_SIGMA, noise_for, squared_budget
-from accord.learning.refine._log_ratios import STEPS, ratio_steps
-from accord.learning.refine._mixture_shape import NormalMixture
-from accord.learning.refine._projections import SHARE, BinnedProjections
-from accord.learning.refine._selection_budget import epsilons_of, total_of
-from accord.learning.refine._units import UnitRecords
+from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
+from accord.learning.density.refine._gaussian_budget import CONTINUOUS_PART, LEAST_SIGMA, noise_for, squared_budget
+from accord.learning.density.refine._log_ratios import STEPS, ratio_steps
+from accord.learning.density.refine._mixture_shape import NormalMixture
+from accord.learning.density.refine._projections import SHARE, BinnedProjections
+from accord.learning.density.refine._selection_budget import epsilons_of, total_of
+from accord.learning.density.refine._units import UnitRecords
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
 

@@ -15,11 +15,11 @@ from sklearn.mixture import GaussianMixture
 from accord.distributions import Distribution, Normal, PointMass
 from accord.errors import NothingReleased
 from accord.learning import PrivateDensity
-from accord.learning.column_location import CELL
-from accord.learning.line_sketch import LineSketch
-from accord.learning.locate import locate, location_plan
-from accord.learning.location_rounding import LocationRounding
-from accord.learning.refine._gaussian_budget import noise_for
+from accord.learning.density.column_location import CELL
+from accord.learning.density.line_sketch import LineSketch
+from accord.learning.density.locate import locate, location_plan
+from accord.learning.density.location_rounding import LocationRounding
+from accord.learning.density.refine._gaussian_budget import noise_for
 from accord.testing import CouplingCase, check_coupling
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner
-from accord.learning.refine import CandidateRefiner, StatisticsRefiner
+from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
 from accord.randomness import SharedRandomness
 
 Floats = NDArray[np.float64]

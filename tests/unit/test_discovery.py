@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from accord.cli.app import app
 from accord.errors import InvalidParameter
-from accord.learning import discovery
-from accord.learning.discovery import Discovered, discover
+from accord.learning.declared import discovery
+from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP

@@ -16,17 +16,17 @@ from accord.distributions import Distribution, Mixture, Normal, Piecewise, Point
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.learners import GaussianLearner, ScipyLearner
 from accord.learning import PrivateDensity
-from accord.learning.column_location import CELL, CONSTANT, UNUSABLE, ColumnLocation, as_float_table
-from accord.learning.constant_columns import ConstantColumns
-from accord.learning.count_search import cell_masses
-from accord.learning.density import release_density
-from accord.learning.density_family import BlackBox, NormalMixtures
-from accord.learning.density_plan import density_plan
-from accord.learning.line_sketch import LineSketch, sketch_points, smoothed
-from accord.learning.locate import GROUP, location_plan
-from accord.learning.location_rounding import LocationRounding
-from accord.learning.normal_family import NormalParameters
-from accord.learning.sketch_fit import fit_all, fit_to_points
+from accord.learning.density.column_location import CELL, CONSTANT, UNUSABLE, ColumnLocation, as_float_table
+from accord.learning.density.constant_columns import ConstantColumns
+from accord.learning.density.count_search import cell_masses
+from accord.learning.density.family import BlackBox, NormalMixtures
+from accord.learning.density.line_sketch import LineSketch, sketch_points, smoothed
+from accord.learning.density.locate import GROUP, location_plan
+from accord.learning.density.location_rounding import LocationRounding
+from accord.learning.density.normal_family import NormalParameters
+from accord.learning.density.plan import density_plan
+from accord.learning.density.release import release_density
+from accord.learning.density.sketch_fit import fit_all, fit_to_points
 from accord.ledger import Ledger
 from accord.privacy import ApproxDP, basic_composition
 from accord.randomness import SharedRandomness

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
-from accord.learning.table_learner import TableLearner
-from accord.learning.table_model import TableModel
+from accord.learning.declared.learner import TableLearner
+from accord.learning.declared.model import TableModel
 from accord.ledger import Ledger
 from accord.marginals import NumericBinning
 from accord.marginals._atoms import with_atoms

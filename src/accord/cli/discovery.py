@@ -12,7 +12,7 @@ from accord import _check
 from accord.cli.ledger import login_name
 from accord.cli.render import progress_bar
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learning.discovery import Discovered, discover
+from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
 from accord.privacy import ApproxDP, Neighbouring
 from accord.tables import CsvFormat, Draft, draft_schema, read_header, read_texts, units_from_cells

@@ -11,9 +11,9 @@ from accord import _check
 from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.request import Request
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learning.density_plan import density_plan
+from accord.learning.declared.learner import TableLearner
+from accord.learning.density.plan import density_plan
 from accord.learning.synthesis import sample_plan
-from accord.learning.table_learner import TableLearner
 from accord.ledger.figures import short_text
 from accord.tables import Schema, read_header, read_schema
 from accord.tables.names import normal_form, shown

@@ -15,9 +15,9 @@ from accord.cli.outcome import Outcome
 from accord.cli.request import Numbers, Request
 from accord.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.learners import Learner
-from accord.learning.density_family import DensityFamily
+from accord.learning.declared.release import TableRelease, of_synthesis, release_by_density, release_by_tables
+from accord.learning.density.family import DensityFamily
 from accord.learning.synthesis import Synthesis, synthesise
-from accord.learning.table_release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.ledger import Ledger, Statement
 from accord.privacy import ApproxDP, Neighbouring
 from accord.reports import release_json, report_page

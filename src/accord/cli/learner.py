@@ -2,7 +2,7 @@
 
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
-from accord.learning.density_family import DensityFamily
+from accord.learning.density.family import DensityFamily
 from accord.tables import Schema
 
 __all__ = ["NAMES", "block_learner", "check_name", "density_family", "takes_blocks"]
@@ -89,7 +89,7 @@ def density_family(schema: Schema, *, name: str | None) -> DensityFamily | None:
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415
 
         from accord.learners import ScipyLearner  # noqa: PLC0415
-        from accord.learning.estimator_family import family_of_estimator  # noqa: PLC0415
+        from accord.learning.density.estimator_family import family_of_estimator  # noqa: PLC0415
     except ImportError:
         message = f'--learner {name} needs scikit-learn: pip install "accord[sklearn]".'
         raise InvalidParameter(message) from None

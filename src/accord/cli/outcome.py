@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import final
 
 from accord.cli.request import Numbers, Request
+from accord.learning.declared.release import TableRelease
 from accord.learning.synthesis import Synthesis
-from accord.learning.table_release import TableRelease
 from accord.ledger import Statement
 from accord.tables import Schema
 

@@ -14,7 +14,7 @@ from accord.learning.synthesis import SamplePlan, Synthesis, sample_plan, sample
 from accord.learning.two_stage import CoarseRelease, CoarseVotes, TwoStageSampler
 
 if TYPE_CHECKING:
-    from accord.learning.estimator import PrivateDensity
+    from accord.learning.density.estimator import PrivateDensity
 
 __all__ = [
     "AgnosticPrivateLearner",
@@ -40,7 +40,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
     """Load what needs scikit-learn when it is first asked for."""
     if name == "PrivateDensity":
-        from accord.learning.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
+        from accord.learning.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
 
         return PrivateDensity
     message = f"module {__name__!r} has no attribute {name!r}"

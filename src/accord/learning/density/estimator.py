@@ -14,19 +14,19 @@ from accord import __version__, _check
 from accord._exact import Number
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
-from accord.learning.density import PrivateModel, release_density
-from accord.learning.density_input import (
+from accord.learning.density.columns_in import (
     column_names,
     read_as_given,
     read_columns,
     refuse_declared_text,
     without_cells,
 )
-from accord.learning.density_plan import density_plan
-from accord.learning.estimator_family import family_of_estimator, fitted_estimator
+from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
+from accord.learning.density.plan import density_plan
+from accord.learning.density.progress_bar import progress_bar
+from accord.learning.density.release import PrivateModel, release_density
+from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.intake import take_in
-from accord.learning.progress_bar import progress_bar
-from accord.learning.sample_frames import FRAMES, as_frame
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP

@@ -11,8 +11,8 @@ import numpy as np
 from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
-from accord.learning.table_cuts import Cut, CutPlan, cut_plan, make_cuts
-from accord.learning.table_model import TableModel
+from accord.learning.declared.cuts import Cut, CutPlan, cut_plan, make_cuts
+from accord.learning.declared.model import TableModel
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.errors import NotEnoughRecords, NothingReleased
-from accord.learning.locate import LocationPlan, locate, location_plan
+from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.marginals import NumericBinning
 from accord.privacy import ApproxDP
 from accord.randomness import PrivateRandomness, SharedRandomness

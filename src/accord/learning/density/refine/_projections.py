@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.learning.refine._units import UnitRecords
+from accord.learning.density.refine._units import UnitRecords
 
 __all__ = ["SHARE", "BinnedProjections", "NoisyCounts"]
 
@@ -56,7 +56,7 @@ class BinnedProjections:
 
     def sums(self, data: UnitRecords) -> NDArray[np.int64]:
         """Return the exact sums over units, shape (J, B)."""
-        from accord.learning.refine._projection_counts import add_units  # noqa: PLC0415 - compiled: slow to import
+        from accord.learning.density.refine._projection_counts import add_units  # noqa: PLC0415 - compiled: slow to import
 
         total = np.zeros((len(self.directions), self.inner.shape[1] + 1), dtype=np.int64)
         for records, starts in data.pieces():

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.distributions import Distribution, PointMass
-from accord.learning.column_location import as_float_table
-from accord.learning.constant_columns import ConstantColumns
-from accord.learning.locate import Located
-from accord.learning.normal_family import NormalParameters
+from accord.learning.density.column_location import as_float_table
+from accord.learning.density.constant_columns import ConstantColumns
+from accord.learning.density.locate import Located
+from accord.learning.density.normal_family import NormalParameters
 
 __all__ = ["ColumnFrame"]
 

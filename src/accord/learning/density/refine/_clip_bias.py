@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from accord.distributions import Distribution
-from accord.learning.refine._log_ratios import STEPS, log_density_rows
+from accord.learning.density.refine._log_ratios import STEPS, log_density_rows
 from accord.randomness import Generator
 
 __all__ = ["clip_shifts"]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from accord.learning.normal_family import NormalParameters
+from accord.learning.density.normal_family import NormalParameters
 
 __all__ = ["fitted_gaussian_mixture"]
 

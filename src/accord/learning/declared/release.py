@@ -11,12 +11,12 @@ from accord._exact import Number
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
-from accord.learning.density import release_density
-from accord.learning.density_family import DensityFamily
-from accord.learning.density_plan import density_plan
+from accord.learning.declared.learner import TableLearner, TablePlan
+from accord.learning.declared.model import TableModel
+from accord.learning.density.family import DensityFamily
+from accord.learning.density.plan import density_plan
+from accord.learning.density.release import release_density
 from accord.learning.synthesis import Synthesis
-from accord.learning.table_learner import TableLearner, TablePlan
-from accord.learning.table_model import TableModel
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP, Neighbouring

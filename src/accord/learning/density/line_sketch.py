@@ -13,7 +13,7 @@ from accord import _check
 from accord._exact import Number
 from accord.distributions import Piecewise
 from accord.learning.blocks import count_units
-from accord.learning.refine._gaussian_budget import noise_for
+from accord.learning.density.refine._gaussian_budget import noise_for
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP
 from accord.randomness import PrivateRandomness, require_private

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learning.column_location import as_float_table
+from accord.learning.density.column_location import as_float_table
 
 __all__ = ["column_names", "read_as_given", "read_columns", "refuse_declared_text", "without_cells"]
 

@@ -5,7 +5,7 @@ from typing import final
 
 from accord import _check
 from accord.learners import Learner, ScipyLearner
-from accord.learning.normal_family import CovarianceKind
+from accord.learning.density.normal_family import CovarianceKind
 
 __all__ = ["BlackBox", "DensityFamily", "NormalMixtures"]
 

@@ -18,10 +18,10 @@ from accord.learners import (
     ScipyLearner,
     SklearnLearner,
 )
-from accord.learning.density import PrivateModel
-from accord.learning.density_family import BlackBox, DensityFamily, NormalMixtures
-from accord.learning.fitted_estimator import fitted_gaussian_mixture
-from accord.learning.normal_family import NormalParameters
+from accord.learning.density.family import BlackBox, DensityFamily, NormalMixtures
+from accord.learning.density.fitted_estimator import fitted_gaussian_mixture
+from accord.learning.density.normal_family import NormalParameters
+from accord.learning.density.release import PrivateModel
 
 __all__ = ["family_of_estimator", "fitted_estimator"]
 

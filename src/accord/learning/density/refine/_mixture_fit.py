@@ -7,9 +7,9 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.learning.refine._fit_problem import FitProblem, Frame
-from accord.learning.refine._mixture_shape import NormalMixture
-from accord.learning.refine._projections import NoisyCounts
+from accord.learning.density.refine._fit_problem import FitProblem, Frame
+from accord.learning.density.refine._mixture_shape import NormalMixture
+from accord.learning.density.refine._projections import NoisyCounts
 from accord.randomness import Generator
 
 __all__ = ["fit_mixture"]

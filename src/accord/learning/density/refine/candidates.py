@@ -15,13 +15,13 @@ from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learners import Learner
 from accord.learning.blocks import Progress
+from accord.learning.density.refine._bootstrap import bootstrap
+from accord.learning.density.refine._clip_bias import clip_shifts
+from accord.learning.density.refine._log_ratios import STEPS, log_density_rows, ratio_steps
+from accord.learning.density.refine._selection_budget import epsilons_of
+from accord.learning.density.refine._units import UnitRecords
+from accord.learning.density.refine.protocol import RefinedModel
 from accord.learning.isolation import Isolation
-from accord.learning.refine._bootstrap import bootstrap
-from accord.learning.refine._clip_bias import clip_shifts
-from accord.learning.refine._log_ratios import STEPS, log_density_rows, ratio_steps
-from accord.learning.refine._selection_budget import epsilons_of
-from accord.learning.refine._units import UnitRecords
-from accord.learning.refine.protocol import RefinedModel
 from accord.mechanisms import Exponential
 from accord.privacy import ApproxDP, Neighbouring, PureDP
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from accord.distributions import Distribution, Normal
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
-from accord.learning.column_frame import ColumnFrame
-from accord.learning.count_search import search
-from accord.learning.density_family import BlackBox, NormalMixtures
-from accord.learning.density_plan import Budget
-from accord.learning.line_sketch import LineSketch, sketch_points
-from accord.learning.normal_family import NormalParameters
-from accord.learning.refine.statistics import StatisticsRefiner
-from accord.learning.sketch_fit import fit_to_points
+from accord.learning.density.column_frame import ColumnFrame
+from accord.learning.density.count_search import search
+from accord.learning.density.family import BlackBox, NormalMixtures
+from accord.learning.density.line_sketch import LineSketch, sketch_points
+from accord.learning.density.normal_family import NormalParameters
+from accord.learning.density.plan import Budget
+from accord.learning.density.refine.statistics import StatisticsRefiner
+from accord.learning.density.sketch_fit import fit_to_points
 from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP, PureDP
 from accord.randomness import PrivateRandomness, SharedRandomness

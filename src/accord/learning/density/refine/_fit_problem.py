@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from accord.learning.refine._mixture_shape import NormalMixture, root_of
-from accord.learning.refine._projections import NoisyCounts
+from accord.learning.density.refine._mixture_shape import NormalMixture, root_of
+from accord.learning.density.refine._projections import NoisyCounts
 
 __all__ = ["FitProblem", "Frame"]
 

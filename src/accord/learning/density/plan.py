@@ -6,8 +6,8 @@ from typing import final
 
 from accord import _check
 from accord._exact import Number
-from accord.learning.locate import LocationPlan, location_plan
-from accord.learning.refine._gaussian_budget import squared_budget
+from accord.learning.density.locate import LocationPlan, location_plan
+from accord.learning.density.refine._gaussian_budget import squared_budget
 
 __all__ = ["Budget", "DensityPlan", "density_plan"]
 

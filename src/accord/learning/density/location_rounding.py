@@ -12,7 +12,7 @@ from accord._abstain import ABSTAIN, Abstain
 from accord.couplings import Coupled
 from accord.distributions import Distribution, PointMass
 from accord.errors import InvalidParameter
-from accord.learning.column_location import CELL, CONSTANT, UNUSABLE
+from accord.learning.density.column_location import CELL, CONSTANT, UNUSABLE
 from accord.randomness import SharedRandomness, mix, require_shared, uniform_open
 
 __all__ = ["LocationRounding"]

@@ -16,8 +16,8 @@ from accord.distributions import Distribution, PointMass
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.aggregate import aggregate
 from accord.learning.blocks import Progress, count_units, fit_blocks, partition
-from accord.learning.column_location import CELL, CONSTANT, ColumnLocation
-from accord.learning.location_rounding import LocationRounding
+from accord.learning.density.column_location import CELL, CONSTANT, ColumnLocation
+from accord.learning.density.location_rounding import LocationRounding
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared

@@ -15,7 +15,7 @@ from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.blocks import Progress, unit_numbers
-from accord.learning.locate import LocationPlan, locate, location_plan
+from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.ledger import Ledger, spending
 from accord.mechanisms import ABSTAIN, DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP, Neighbouring, NoAnswerType, Release

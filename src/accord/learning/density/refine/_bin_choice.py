@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.learning.refine._mixture_shape import NormalMixture, root_of
-from accord.learning.refine._projections import BinnedProjections
+from accord.learning.density.refine._mixture_shape import NormalMixture, root_of
+from accord.learning.density.refine._projections import BinnedProjections
 from accord.randomness import Generator
 
 __all__ = ["bins_about", "directions_of", "useful_bins"]

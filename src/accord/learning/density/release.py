@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from accord.distributions import Distribution
 from accord.learning.blocks import Progress
-from accord.learning.column_frame import ColumnFrame
-from accord.learning.density_family import DensityFamily, NormalMixtures
-from accord.learning.density_plan import DensityPlan
-from accord.learning.density_stages import Sources, budget_facts, refine_normals, sketch_and_fit
-from accord.learning.locate import Located, locate
+from accord.learning.density.column_frame import ColumnFrame
+from accord.learning.density.family import DensityFamily, NormalMixtures
+from accord.learning.density.locate import Located, locate
+from accord.learning.density.plan import DensityPlan
+from accord.learning.density.stages import Sources, budget_facts, refine_normals, sketch_and_fit
 from accord.privacy import ApproxDP, PureDP, basic_composition
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
@@ -96,7 +96,7 @@ def release_density(
 
     Examples
     --------
-    >>> from accord.learning.density_plan import density_plan
+    >>> from accord.learning.density.plan import density_plan
     >>> data = SharedRandomness(0).stream("example").normal(100.0, 2.0, size=(20_000, 1))
     >>> family = NormalMixtures(components=1)
     >>> plan = density_plan(units=20_000, columns=1, epsilon=1, delta="1e-6")

@@ -12,13 +12,13 @@ from accord._exact import Number
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
-from accord.learning.refine._bin_choice import bins_about, directions_of, useful_bins
-from accord.learning.refine._gaussian_budget import noise_for, squared_budget
-from accord.learning.refine._mixture_fit import fit_mixture
-from accord.learning.refine._mixture_shape import NormalMixture
-from accord.learning.refine._projections import BinnedProjections, NoisyCounts
-from accord.learning.refine._units import UnitRecords
-from accord.learning.refine.protocol import RefinedModel
+from accord.learning.density.refine._bin_choice import bins_about, directions_of, useful_bins
+from accord.learning.density.refine._gaussian_budget import noise_for, squared_budget
+from accord.learning.density.refine._mixture_fit import fit_mixture
+from accord.learning.density.refine._mixture_shape import NormalMixture
+from accord.learning.density.refine._projections import BinnedProjections, NoisyCounts
+from accord.learning.density.refine._units import UnitRecords
+from accord.learning.density.refine.protocol import RefinedModel
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP, Neighbouring
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared

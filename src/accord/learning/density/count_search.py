@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from accord.distributions import Distribution
 from accord.distributions.protocol import OnALine
 from accord.learners import Learner, ScipyLearner
-from accord.learning.line_sketch import NoisyCells
-from accord.learning.sketch_fit import fit_all
+from accord.learning.density.line_sketch import NoisyCells
+from accord.learning.density.sketch_fit import fit_all
 from accord.randomness import SharedRandomness
 
 __all__ = ["cell_masses", "search"]

@@ -1,0 +1,1 @@
+"""Declared tables: find out what columns are, cut numbers, learn all columns together, release."""
