@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from accord.errors import InvalidParameter, NothingReleased, SchemaMismatch
-from accord.learners import GaussianLearner
+from accord.errors import FitFailed, InvalidParameter, NothingReleased, SchemaMismatch
+from accord.learners import GaussianLearner, ScipyLearner
 from accord.learning import PrivateDensity
 from accord.ledger import Ledger
 
@@ -127,6 +127,32 @@ class _Polars:
 def test_columns_that_polars_declares_without_numbers_are_named(kind: str) -> None:
     with pytest.raises(SchemaMismatch, match="'b'"):
         density().fit(_Polars(kind))
+
+
+class Sulky:
+    """A learner that never fits."""
+
+    def fit(self, records: Any, *, seed: int) -> Any:
+        raise FitFailed("no")
+
+
+class Unread(GaussianMixture):  # type: ignore[misc]
+    """An estimator that cannot be drawn from."""
+
+    def sample(self, n_samples: int = 1) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("estimator", "columns"), [(Sulky(), 1), (Unread(), 2), ("lognorm", 2), (ScipyLearner("gamma"), 3)]
+)
+def test_an_estimator_that_works_on_no_table_is_refused_before_anything_is_spent(
+    estimator: Any, columns: int, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "budget", epsilon=10, delta="1e-5")
+    with pytest.raises(InvalidParameter, match=f"any table of {columns} column"):
+        density(estimator).fit(np.repeat(column(), columns, axis=1), ledger=ledger)
+    assert ledger.spent.epsilon == 0
 
 
 class Stranded:

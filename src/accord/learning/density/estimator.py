@@ -24,6 +24,7 @@ from accord.learning.density.columns_in import (
 from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
 from accord.learning.density.plan import density_plan
 from accord.learning.density.progress_bar import progress_bar
+from accord.learning.density.rehearsal import rehearse
 from accord.learning.density.release import PrivateModel, release_density
 from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.intake import take_in
@@ -155,6 +156,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         given = take_in(records, units=groups, unit=self.unit)
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
+        rehearse(family, columns=records.shape[1])
         self._forget()
         what = f"private density: {family.words}, {records.shape[1]} columns"
         with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
