@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.mixture import GaussianMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from accord.errors import FitFailed, InvalidParameter, NothingReleased, SchemaMismatch
 from accord.learners import GaussianLearner, ScipyLearner
@@ -89,6 +89,16 @@ def test_cells_that_are_not_finite_do_not_move_a_sketch(cell: float) -> None:
     drawn = density("norm").fit(records).sample(20_000)
     assert abs(drawn.mean() - 5.0) < 0.3
     assert abs(drawn.std() - 2.0) < 0.3
+
+
+@pytest.mark.parametrize("estimator", [GaussianMixture(1), BayesianGaussianMixture(n_components=1)])
+def test_gaps_in_every_record_are_told_instead_of_a_model_of_nothing(estimator: Any) -> None:
+    records = np.hstack([column(), column()])
+    records[::2, 0], records[1::2, 1] = np.nan, np.nan
+    fitted = density(estimator)
+    with pytest.raises(NothingReleased, match="number in every column"):
+        fitted.fit(records)
+    assert fitted.report_["stages"][-1]["complete"] <= 0.02
 
 
 def test_a_second_fit_without_an_answer_leaves_no_model_of_the_first() -> None:

@@ -24,6 +24,7 @@ from accord.learning.density.columns_in import (
 from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
 from accord.learning.density.plan import density_plan
 from accord.learning.density.progress_bar import progress_bar
+from accord.learning.density.refine._mixture_fit import LEAST_PART
 from accord.learning.density.rehearsal import rehearse
 from accord.learning.density.release import PrivateModel, release_density
 from accord.learning.density.sample_frames import FRAMES, as_frame
@@ -302,6 +303,12 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 f"nothing was released for {', '.join(map(repr, wanting))}: the blocks did not agree on where these "
                 f"columns lie (they were located together), or found no numbers there. All of the budget is spent. "
                 f"Leave such columns out, or bring more records or a larger epsilon."
+            )
+        elif released.public[-1].get("complete", 1.0) <= LEAST_PART:
+            message = (
+                "hardly a record has a number in every column, and a record with a gap counts for nothing. All of the "
+                "budget is spent. Leave out columns with many gaps, or fill them by a rule that does not look at other "
+                "records."
             )
         else:
             message = (

@@ -16,6 +16,7 @@ from accord.learning.density.family import BlackBox, NormalMixtures
 from accord.learning.density.line_sketch import LineSketch, sketch_points
 from accord.learning.density.normal_family import NormalParameters
 from accord.learning.density.plan import Budget
+from accord.learning.density.refine._mixture_fit import LEAST_PART
 from accord.learning.density.refine.statistics import StatisticsRefiner
 from accord.learning.density.sketch_fit import fit_to_points
 from accord.ledger.figures import short_text
@@ -93,11 +94,18 @@ def refine_normals(
         components=family.components,
         kind="full" if family.covariance in {"full", "tied"} else "diag",
     )
-    try:
-        law = frame.normals(refined).of_kind(family.covariance).law()
-    except InvalidParameter:  # what was released has no density in floats
-        law = None
+    law = _law(frame.normals(refined).of_kind(family.covariance), facts)
     return StageResult(law=law, public=(facts,), guarantees=(guarantee,))
+
+
+def _law(found: NormalParameters, facts: Mapping[str, Any]) -> Distribution | None:
+    """Return the law of a mixture, None if hardly a record was counted or it has no density in floats."""
+    if facts["complete"] <= LEAST_PART:
+        return None
+    try:
+        return found.law()
+    except InvalidParameter:
+        return None
 
 
 def sketch_and_fit(
@@ -146,8 +154,11 @@ def _from_mixture(
         records, frame, sources, budget=budget, components=_SKETCH_COMPONENTS, kind="full"
     )
     stream = sources.shared.stream("points of the sketch")
-    points = np.asarray(frame.normals(refined).law().sample(_POINTS, stream), dtype=np.float64)
-    return StageResult(law=_fitted(family, points, sources), public=(facts,), guarantees=(guarantee,))
+    sketch = _law(frame.normals(refined), facts)
+    law = None
+    if sketch is not None:
+        law = _fitted(family, np.asarray(sketch.sample(_POINTS, stream), dtype=np.float64), sources)
+    return StageResult(law=law, public=(facts,), guarantees=(guarantee,))
 
 
 def _fitted(family: BlackBox, points: _Floats, sources: Sources) -> Distribution | None:

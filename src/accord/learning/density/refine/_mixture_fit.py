@@ -12,7 +12,7 @@ from accord.learning.density.refine._mixture_shape import NormalMixture
 from accord.learning.density.refine._projections import NoisyCounts
 from accord.randomness import Generator
 
-__all__ = ["fit_mixture"]
+__all__ = ["LEAST_PART", "fit_mixture", "units_in_bins"]
 
 Floats = NDArray[np.float64]
 _WEIGHTINGS, _STEPS, _FEW_STEPS = 4, 60, 8
@@ -22,7 +22,8 @@ _ENOUGH = 1e-3
 _FLOOR, _LEAST_FLOOR = 0.02, 1e-4
 _NARROW = 0.25
 _ODD = 4.0
-_LEAST_PART = 0.02
+LEAST_PART = 0.02
+"""Of the units: so many are taken to be in bins even if fewer are counted."""
 
 
 def fit_mixture(
@@ -54,7 +55,12 @@ def fit_mixture(
     frame = Frame.of(model, full=full)
     floor = _floor(frame, counts)
     problem = FitProblem(
-        counts=counts, mass=_mass(counts, units=units), frame=frame, components=components, full=full, floor=floor
+        counts=counts,
+        mass=units_in_bins(counts, units=units),
+        frame=frame,
+        components=components,
+        full=full,
+        floor=floor,
     )
     rows, columns = problem.size
     work = _WORK / (rows * columns**2)  # how many steps, at what a step costs
@@ -84,14 +90,14 @@ def _scored(problem: FitProblem, vector: Floats, *, weightings: int, steps: int)
     return score, found
 
 
-def _mass(counts: Sequence[NoisyCounts], *, units: int) -> float:
+def units_in_bins(counts: Sequence[NoisyCounts], *, units: int) -> float:
     """Return the number of units that are in bins: all, unless the counts say clearly that many are not."""
     totals = np.array([one.counts.sum() / len(one.counts) for one in counts])
     precisions = np.array([len(one.counts) / (one.variance * one.counts.shape[1]) for one in counts])
     mean = float(totals @ precisions / precisions.sum())
     if abs(mean - units) <= _ODD / math.sqrt(precisions.sum()):
         return float(units)
-    return max(min(mean, float(units)), _LEAST_PART * units)
+    return max(min(mean, float(units)), LEAST_PART * units)
 
 
 def _floor(frame: Frame, counts: Sequence[NoisyCounts]) -> float:

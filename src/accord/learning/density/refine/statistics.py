@@ -14,7 +14,7 @@ from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
 from accord.learning.density.refine._bin_choice import bins_about, directions_of, useful_bins
 from accord.learning.density.refine._gaussian_budget import noise_for, squared_budget
-from accord.learning.density.refine._mixture_fit import fit_mixture
+from accord.learning.density.refine._mixture_fit import fit_mixture, units_in_bins
 from accord.learning.density.refine._mixture_shape import NormalMixture
 from accord.learning.density.refine._projections import BinnedProjections, NoisyCounts
 from accord.learning.density.refine._units import UnitRecords
@@ -191,7 +191,9 @@ class StatisticsRefiner:
             )
             if progress is not None:
                 progress(number + 1, self.rounds, "refining")
-        return RefinedModel(model=current.law(), public={"units": data.count, "rounds": tuple(facts)})
+        present = units_in_bins(kept, units=data.count) / data.count
+        public = {"units": data.count, "complete": round(present, 3), "rounds": tuple(facts)}
+        return RefinedModel(model=current.law(), public=public)
 
     def _query(self, model: NormalMixture, *, number: int, units: int, shared: SharedRandomness) -> BinnedProjections:
         """Return what is asked in a round: a function of public values."""
