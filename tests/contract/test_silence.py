@@ -1,5 +1,6 @@
 """What a command says does not depend on the data in the corners: warnings, late errors, odd texts, accounts."""
 
+import logging
 import os
 import re
 import stat
@@ -151,6 +152,7 @@ def test_numerical_warnings_stay_off_the_terminal_and_accords_own_do_not(
     monkeypatch.setenv("ACCORD_DEBUG", debug)
     monkeypatch.setattr(accord.cli.app, "app", odd)
     monkeypatch.setattr(os, "_exit", leaves)
+    monkeypatch.setattr(logging, "shutdown", lambda: None)  # it would close what the tests themselves write to
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         monkeypatch.setattr(warnings, "showwarning", lambda message, *_: sys.stderr.write(f"shown: {message}\n"))
