@@ -23,10 +23,14 @@ def cut_into_parts(given: Intake, *, parts: int, shared: SharedRandomness) -> It
         yield Intake(records=given.records[rows], numbers=numbers, units=size, word=given.word)
 
 
-def together(guarantee: ApproxDP, *, parts: int) -> ApproxDP:
-    """Return the guarantee of one mechanism on each of the disjoint parts of `cut_into_parts` (theory C1)."""
-    whole = parallel_composition([guarantee] * parts, claimed_disjoint=True)
-    return whole if isinstance(whole, ApproxDP) else guarantee
+def together(guarantee: ApproxDP, *, parts: int, word: str | None = None) -> ApproxDP:
+    """Return the guarantee of one mechanism on each of the disjoint parts of `cut_into_parts` (theory C1).
+
+    ``word`` is what it calls a unit, if not what each part's does.
+    """
+    found = parallel_composition([guarantee] * parts, claimed_disjoint=True)
+    whole = found if isinstance(found, ApproxDP) else guarantee
+    return ApproxDP(whole.epsilon, whole.delta, whole.neighbouring, word or whole.unit)
 
 
 def of_one_part(progress: Progress | None, *, part: int, parts: int) -> Progress | None:

@@ -214,8 +214,7 @@ class AgnosticPrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self._check(given)
-        guarantee = together(self.sampler.guarantee, parts=self.parts)
-        guarantee = ApproxDP(guarantee.epsilon, guarantee.delta, guarantee.neighbouring, given.word)
+        guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word)
         with spending(ledger, guarantee, what=self._summary()):
             records = self._records(given, shared=shared, randomness=randomness, progress=progress)
             if records is None:

@@ -176,8 +176,7 @@ class BoostedPrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self._check(given)
-        guarantee = together(self.part.guarantee, parts=self.parts)
-        guarantee = ApproxDP(guarantee.epsilon, guarantee.delta, guarantee.neighbouring, given.word)
+        guarantee = together(self.part.guarantee, parts=self.parts, word=given.word)
         with spending(ledger, guarantee, what=self._summary()):
             models = self._models(
                 cut_into_parts(given, parts=self.parts, shared=shared.child("parts")),
