@@ -1,0 +1,73 @@
+"""A judgement about a release that its reader must see, by a code that stays and a sentence."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+from accord.errors import InvalidParameter
+
+__all__ = ["Verdict", "VerdictWarning", "tell"]
+
+_CODE = re.compile(r"[a-z]+(-[a-z]+)*")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One thing that a release's reader must know, such as that a column is noise.
+
+    Formal guarantees
+    -----------------
+    - Silence: a verdict follows from public facts and from what was released; it holds no cell and no count of records.
+
+    Parameters
+    ----------
+    code
+        For machines; lower-case words joined by hyphens, such as ``"not-enough-records"``. Codes stay.
+    text
+        One sentence for people, which says what to do next.
+
+    Examples
+    --------
+    >>> print(Verdict("delta-too-large", "delta is not far below 1 / 100: choose 1e-4."))
+    delta is not far below 1 / 100: choose 1e-4. [delta-too-large]
+
+    """
+
+    code: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _CODE.fullmatch(self.code):
+            raise InvalidParameter("code must be lower-case words joined by hyphens.")
+        if not self.text:
+            raise InvalidParameter("text must say something.")
+
+    def __str__(self) -> str:
+        return f"{self.text} [{self.code}]"
+
+    def document(self) -> dict[str, str]:
+        """Return it for JSON."""
+        return {"code": self.code, "text": self.text}
+
+
+class VerdictWarning(UserWarning):
+    r"""A verdict as a Python warning; ``verdict`` keeps it.
+
+    Filter one kind by ``warnings.filterwarnings("ignore", message=r".*\[its-code\]")``.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(str(verdict))
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive the way back from a worker process."""
+        return partial(type(self), self.verdict), ()
+
+
+def tell(verdict: Verdict, *, stacklevel: int = 2) -> None:
+    """Give a verdict as a Python warning, at the caller's caller by default."""
+    warnings.warn(VerdictWarning(verdict), stacklevel=stacklevel + 1)
