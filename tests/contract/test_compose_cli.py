@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -152,10 +152,10 @@ def test_plain_addition_holds_above_epsilon_1000() -> None:
     assert (best["rule"], best["epsilon"], best["delta"]) == ("basic", "2002", "0")
 
 
-def test_a_million_rounds_take_no_longer_than_one() -> None:
-    start = time.process_time()
+def test_a_million_rounds_take_no_more_work_than_ten_thousand(work: Callable[[Callable[[], object]], int]) -> None:
     assert total("--pure", "0.001x1000000", "--delta", "1e-6")["bounds"][0]["epsilon"] == "1000"
-    assert time.process_time() - start < 1.5
+    few = work(lambda: total("--pure", "0.001x10000", "--delta", "1e-6"))
+    assert work(lambda: total("--pure", "0.001x1000000", "--delta", "1e-6")) < 2 * few
 
 
 def test_E34_a_delta_not_needed_is_not_spent_and_one_missing_is_named() -> None:

@@ -96,7 +96,7 @@ finite = st.floats(min_value=-1e6, max_value=1e6)
 moves = st.sampled_from([-1.0, -0.999, -0.5, -1e-9, 0.0, 5e-324, 1e-16, 0.25, 1.0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(finite | st.floats(), moves), min_size=1, max_size=5),
     st.sampled_from(["1e-9", "1e-3", "1", "30"]),

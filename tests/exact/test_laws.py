@@ -35,7 +35,7 @@ rows = st.lists(weights, min_size=1, max_size=6).filter(any)
 laws = rows.map(lambda row: FiniteLaw(dict(enumerate(row))))
 ratios = st.fractions(min_value=1, max_value=8, max_denominator=6)
 slacks = st.fractions(min_value=0, max_value=1, max_denominator=20)
-exact = settings(deadline=None, max_examples=120)
+exact = settings(max_examples=120)
 
 
 def events(*given: FiniteLaw) -> list[tuple[Any, ...]]:

@@ -17,7 +17,7 @@ from accord.laws import (
 rows = st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any)
 laws = rows.map(lambda row: FiniteLaw(dict(enumerate(row))))
 ratios = st.fractions(min_value=1, max_value=6, max_denominator=8)
-exact = settings(deadline=None, max_examples=300)
+exact = settings(max_examples=300)
 
 
 def as_written(p: FiniteLaw, q: FiniteLaw, a: Fraction) -> dict[object, Fraction]:

@@ -75,14 +75,14 @@ def literal_joint_law(laws: Sequence[FiniteLaw]) -> FiniteLaw:
 
 
 @given(st.lists(weights, min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_L2_joint_law_is_the_literal_rule(values: list[list[int]]) -> None:
     laws = [finite(value) for value in values]
     assert joint_law(laws) == literal_joint_law(laws)
 
 
 @given(st.lists(weights, min_size=2, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_L2_marginals_agreement_and_consistency(values: list[list[int]]) -> None:
     laws = [finite(value) for value in values]
     whole = joint_law(laws)

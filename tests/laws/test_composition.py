@@ -28,7 +28,7 @@ totals = st.integers(2000, 500_000).map(lambda n: Fraction(n, 10**6))
 
 
 @given(several, totals, st.randoms())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_order_does_not_matter(rounds: list[Guarantee], delta: Fraction, shuffle: object) -> None:
     other = list(rounds)
     shuffle.shuffle(other)  # type: ignore[attr-defined]
@@ -38,7 +38,7 @@ def test_order_does_not_matter(rounds: list[Guarantee], delta: Fraction, shuffle
 
 
 @given(several, totals, st.integers(0, 7), epsilons, small_deltas)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_weaker_round_never_lowers_the_total(
     rounds: list[Guarantee], delta: Fraction, which: int, more: Fraction, slack: Fraction
 ) -> None:
@@ -50,7 +50,7 @@ def test_a_weaker_round_never_lowers_the_total(
 
 
 @given(several, guarantees, totals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_round_more_never_lowers_the_total_and_more_delta_never_raises_it(
     rounds: list[Guarantee], another: Guarantee, delta: Fraction
 ) -> None:
@@ -61,7 +61,7 @@ def test_one_round_more_never_lowers_the_total_and_more_delta_never_raises_it(
 
 
 @given(several, totals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_best_is_one_of_the_rules_and_never_above_the_sum(rounds: list[Guarantee], delta: Fraction) -> None:
     table = composition_table(rounds, delta=delta)
     best = best_composition(rounds, delta=delta)
@@ -72,7 +72,7 @@ def test_the_best_is_one_of_the_rules_and_never_above_the_sum(rounds: list[Guara
 
 
 @given(guarantees, st.integers(1, 60), totals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_n_copies_are_n_rounds(each: Guarantee, rounds: int, delta: Fraction) -> None:
     copies = [each] * rounds
     assert heterogeneous_composition(copies, delta=delta) == optimal_composition(each, rounds=rounds, delta=delta)
@@ -89,7 +89,7 @@ def test_n_copies_are_n_rounds(each: Guarantee, rounds: int, delta: Fraction) ->
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=1, max_denominator=500), st.integers(2, 40), totals)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_grid_agrees_with_the_optimum(epsilon: Fraction, rounds: int, delta: Fraction) -> None:
     """Two epsilons that differ by a hair take the other route, to nearly the same total."""
     optimum = optimal_composition(PureDP(epsilon), rounds=rounds, delta=delta).epsilon
@@ -105,7 +105,7 @@ def test_a_round_without_loss_changes_nothing(split: Callable[[Guarantee], list[
 
 
 @given(st.integers(5, 100), st.integers(5, 100))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_E29_more_noise_is_cheaper(first: int, second: int) -> None:
     """Laplace noise of scale b costs 1/b a round: the total falls as the scale grows."""
     small, large = sorted((first, second))

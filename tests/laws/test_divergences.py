@@ -36,7 +36,7 @@ kernels = st.lists(rows, min_size=SIZE, max_size=SIZE).map(
     lambda table: FiniteKernel({x: FiniteLaw(dict(enumerate(row))) for x, row in enumerate(table)})
 )
 ratios = st.fractions(min_value=1, max_value=8, max_denominator=10)
-quick = settings(deadline=None, max_examples=100)
+quick = settings(max_examples=100)
 
 
 def precise(value: Fraction) -> Decimal:

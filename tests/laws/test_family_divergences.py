@@ -193,7 +193,7 @@ def test_finite_families_are_exact() -> None:
     assert isinstance(total_variation(coin, fair), Fraction)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=5), st.integers(1, 9))
 def test_atoms_beside_a_density_against_exact_laws(masses: list[tuple[int, int]], rest: int) -> None:
     # The rest is one outcome more: it is the same law on both sides.
@@ -207,7 +207,7 @@ def test_atoms_beside_a_density_against_exact_laws(masses: list[tuple[int, int]]
     assert kl_divergence(*laws) == pytest.approx(kl_divergence(*exact), rel=1e-10, abs=1e-14)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_histograms_against_exact_laws(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))

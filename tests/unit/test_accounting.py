@@ -5,7 +5,6 @@ import math
 import pickle
 import sys
 import threading
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -65,7 +64,7 @@ def test_n_times_one_is_n_copies_for_every_kind(kind: Any) -> None:
 
 
 @given(st.permutations(KINDS[:7]), st.lists(st.integers(1, 9), min_size=7, max_size=7))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_order_does_not_matter(kinds: list[Any], counts: list[int]) -> None:
     order = {repr(kind): count for kind, count in zip(KINDS[:7], counts, strict=True)}
     first, second = PrivacyAccountant(), PrivacyAccountant()
@@ -79,7 +78,7 @@ def test_order_does_not_matter(kinds: list[Any], counts: list[int]) -> None:
 
 
 @given(st.sampled_from(KINDS), st.integers(1, 40), st.sampled_from(KINDS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_more_releases_cost_more_and_more_delta_costs_less(kind: Any, count: int, another: Any) -> None:
     accountant = PrivacyAccountant()
     accountant.charge(kind, times=count)
@@ -91,7 +90,7 @@ def test_more_releases_cost_more_and_more_delta_costs_less(kind: Any, count: int
 
 
 @given(st.lists(st.integers(1, 1000), min_size=2, max_size=8, unique=True))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_E29_more_noise_is_cheaper(scales: list[int]) -> None:
     costs = []
     for scale in sorted(scales):
@@ -197,13 +196,12 @@ def test_epsilons_above_1000_add_up() -> None:
     assert accountant.total(delta="1e-6").epsilon <= 2003
 
 
-def test_a_million_rounds_are_counted_not_listed() -> None:
+def test_a_million_rounds_are_counted_not_listed(work: Callable[[Callable[[], object]], int]) -> None:
     accountant = PrivacyAccountant()
     accountant.charge(PureDP("0.001"), times=10**6)
     accountant.charge(ApproxDP("0.001", "1e-15"), times=10**6)
-    start = time.process_time()
+    assert work(lambda: accountant.table(delta="1e-6")) < 30_000
     table = accountant.table(delta="1e-6")
-    assert time.process_time() - start < 1.0
     assert table.bounds[0].total == ApproxDP(2000, "1e-9")
     assert table.best.total.epsilon < 10
 
@@ -373,17 +371,20 @@ def test_we_agree_with_dp_accounting_where_it_can_be_trusted() -> None:
     assert float(ours.total(delta="1e-6").epsilon) == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-5)
 
 
-# --- how fast ---------------------------------------------------------------------------------------------------------
+# --- how much work ----------------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_different_charges_with_a_question_after_each() -> None:
-    start = time.process_time()
+def test_a_thousand_different_charges_with_a_question_after_each(work: Callable[[Callable[[], object]], int]) -> None:
+    """Measured: 897 calls a charge, after 50 as after 1000; to begin anew each time would be hundreds of times that."""
     accountant = PrivacyAccountant()
     bounds = []
-    for i in range(1000):
-        accountant.charge(LaplaceLoss(Fraction(1, 20 + i)))
-        bounds.append(float(accountant.bound(delta="1e-6").epsilon))
-    assert time.process_time() - start < 2.0
+
+    def charge_and_ask() -> None:
+        for i in range(1000):
+            accountant.charge(LaplaceLoss(Fraction(1, 20 + i)))
+            bounds.append(float(accountant.bound(delta="1e-6").epsilon))
+
+    assert work(charge_and_ask) < 2_000_000
     assert bounds == sorted(bounds)
     total = float(accountant.total(delta="1e-6").epsilon)
     assert total <= bounds[-1] <= 1.1 * total

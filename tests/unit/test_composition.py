@@ -1,7 +1,6 @@
 """Totals: check values, refusals with their reasons."""
 
 import math
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -244,14 +243,11 @@ def test_C1_blocks_that_are_empty_at_a_second_reading_are_refused() -> None:
     assert parallel_composition(two, blocks=blocks) == PureDP(1)
 
 
-# --- how fast ---------------------------------------------------------------------------------------------------------
+# --- how much work ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "1e-30"])
-def test_a_thousand_rounds_take_milliseconds(delta: str) -> None:
-    def seconds() -> float:
-        start = time.process_time()
-        optimal_composition(ApproxDP("0.1", "1e-33"), rounds=1000, delta=delta)
-        return time.process_time() - start
-
-    assert min(seconds() for _ in range(5)) < 0.005
+def test_a_thousand_rounds_take_a_few_calls_each(work: Callable[[Callable[[], object]], int], delta: str) -> None:
+    """Measured: 4.0 and 2.4 calls a round."""
+    each = ApproxDP("0.1", "1e-33")
+    assert work(lambda: optimal_composition(each, rounds=1000, delta=delta)) < 8000

@@ -166,7 +166,7 @@ caps = st.sampled_from([PureDP(1), CAP, ApproxDP("0.3", "1e-5"), ApproxDP(5, "0.
 
 
 @given(caps, st.lists(requests, max_size=40), st.sampled_from([None, 0]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_spent_grows_within_the_cap_and_what_remains_is_admitted(
     cap: PureDP | ApproxDP, sequence: list[Any], slack: int | None
 ) -> None:
@@ -293,7 +293,7 @@ def test_a_clock_that_starts_late_counts_what_was_before() -> None:
     st.fractions(min_value=Fraction(1, 1000), max_value=10, max_denominator=10**4),
     st.sampled_from(["0.5", "1e-3", "1e-9", "1e-30"]),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_cost_bounds_the_log_moment_of_randomised_response(epsilon: Fraction, reserve: str) -> None:
     import mpmath as mp
 

@@ -1,5 +1,5 @@
 import dataclasses
-import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -197,18 +197,15 @@ def test_learners_are_immutable_values() -> None:
         learner.categories = ()  # type: ignore[misc]
 
 
-def test_learners_are_fast_enough_for_a_whole_table() -> None:
+def test_learners_make_at_most_a_few_calls_a_record(work: Callable[[Callable[[], object]], int]) -> None:
+    """Measured: two calls a label, and for numbers 220 in all, however many they are."""
     generator = np.random.default_rng(9)
     labels = [f"label {i}" for i in range(16)]
-    column = np.array(labels, dtype=object)[generator.integers(0, 16, size=(336_700, 1))]
-    numbers = generator.normal(size=(336_700, 3))
+    column = np.array(labels, dtype=object)[generator.integers(0, 16, size=(3367, 1))]
+    numbers = generator.normal(size=(3367, 3))
     learner = EmpiricalLearner(labels)
-    start = time.perf_counter()
-    for block in range(100):
-        rows = slice(3367 * block, 3367 * (block + 1))
-        learner.fit(column[rows], seed=0)
-        fit(numbers[rows])
-    assert time.perf_counter() - start < 5  # about 0.15 s on one idle core
+    assert work(lambda: learner.fit(column, seed=0)) < 4 * 3367
+    assert work(lambda: fit(numbers)) < 600
 
 
 def test_empirical_learner_refuses_continuous_data_with_the_reason() -> None:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -107,7 +106,7 @@ def test_a_subnormal_charge_is_not_lost(path: Path) -> None:
             ledger.charge(PureDP(1), what="whole")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.fractions(0, 3), st.fractions(0, Fraction(1, 10))), max_size=12))
 def test_admitted_means_within_the_cap(tmp_path_factory: pytest.TempPathFactory, pairs: list) -> None:
     path = tmp_path_factory.mktemp("ledger") / "x"
@@ -609,9 +608,9 @@ def test_reading_does_not_wait_for_a_writer(path: Path) -> None:
     with Ledger(path, timeout=0) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        started = time.monotonic()
         assert ledger.spent == ApproxDP(0, 0)
-        assert time.monotonic() - started < 1
+        with pytest.raises(LedgerError):  # what has to wait is refused here
+            ledger.charge(PureDP(1), what="a")
         other.execute("ROLLBACK")
         other.close()
 
