@@ -4,13 +4,17 @@ from accord.testing.coupling_checks import CouplingCase, CouplingFault, check_co
 from accord.testing.enumeration import hockey_stick, neighbours, vote_vectors, worst_delta
 from accord.testing.mechanism_checks import MechanismCase, MechanismFault, check_mechanism
 from accord.testing.replay import ReplayRandomness
+from accord.testing.tape import Call, Tape, TapeEnded
 
 __all__ = [
+    "Call",
     "CouplingCase",
     "CouplingFault",
     "MechanismCase",
     "MechanismFault",
     "ReplayRandomness",
+    "Tape",
+    "TapeEnded",
     "check_coupling",
     "check_mechanism",
     "hockey_stick",
