@@ -49,7 +49,8 @@ def encode(vote: Any) -> bytes:  # noqa: ANN401 - a vote is a value of any of th
     Raises
     ------
     InvalidParameter
-        For any other type; the text names the type and never the content.
+        For any other type, and for a frozen set whose members hash by their place in memory; the text names the type
+        and never the content.
 
     Source
     ------
@@ -68,15 +69,57 @@ def encode(vote: Any) -> bytes:  # noqa: ANN401 - a vote is a value of any of th
 
 def canonical(vote: Any) -> Canonical:  # noqa: ANN401 - see encode
     """Return key and canonical value of a vote; the rules are those of `encode`."""
+    reading = _Reading()
     try:
+        found = reading(vote)
+        if reading.sets:
+            again = _Reading()
+            again(found.value)
+            if [hash(members) for members in reading.sets] != [hash(members) for members in again.sets]:
+                message = (
+                    "a vote has a frozen set whose members hash by their place in memory, so that it has no order of "
+                    "its own: vote with tuples in their place."
+                )
+                raise InvalidParameter(message)
+    except RecursionError:
+        raise InvalidParameter("a vote is nested too deeply.") from None
+    return found
+
+
+@final
+class _Reading:
+    """One vote while it is read: parts with one key become one object, whatever the voter's parts shared in memory."""
+
+    __slots__ = ("_known", "sets")
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+        self.sets: list[frozenset[Any]] = []
+
+    def __call__(self, vote: Any) -> Canonical:  # noqa: ANN401 - see encode
+        found = self._read(vote)
+        return Canonical(found.key, self._known.setdefault(found.key, found.value))
+
+    def _read(self, vote: Any) -> Canonical:  # noqa: ANN401 - see encode
         if _has_fields(vote):
-            return _record(vote)
+            return _record(vote, self)
+        if type(vote) is tuple:
+            parts = [self(item) for item in vote]
+            return Canonical(_pack(b"T", *(part.key for part in parts)), tuple(part.value for part in parts))
+        if type(vote) is frozenset:
+            return self._set(vote)
         rule = next((rule for types, rule in _RULES if isinstance(vote, types)), None)
         if rule is None or not (isinstance(vote, Enum) or type(vote) in _EXACT or _is_numpy_scalar(vote)):
             _refuse(vote)  # a subclass may look or behave otherwise than its key says
         return rule(vote)
-    except RecursionError:
-        raise InvalidParameter("a vote is nested too deeply.") from None
+
+    def _set(self, vote: frozenset[Any]) -> Canonical:
+        """Put the members in by the order of their keys: a set keeps the order in which it was filled."""
+        members = {member.key: member.value for member in map(self, vote)}
+        ordered = sorted(members)
+        value = frozenset([members[key] for key in ordered])
+        self.sets.append(value)
+        return Canonical(_pack(b"Z", *ordered), value)
 
 
 @final
@@ -180,8 +223,11 @@ def _none(_: None) -> Canonical:
 
 
 def _enum(vote: Enum) -> Canonical:
-    name = _whole(vote.value) if isinstance(vote, Flag) else _text(vote.name)
-    return Canonical(_pack(b"E", _class_name(vote), name), vote)
+    if isinstance(vote, Flag):
+        return Canonical(_pack(b"E", _class_name(vote), _whole(vote.value)), type(vote)(vote.value))
+    if type(vote).__members__.get(vote.name) is not vote:  # made without its class
+        _refuse(vote)
+    return Canonical(_pack(b"E", _class_name(vote), _text(vote.name)), vote)
 
 
 def _bool(vote: bool | np.bool_) -> Canonical:  # noqa: FBT001 - a vote
@@ -207,16 +253,16 @@ def _complex(vote: complex | np.complexfloating[Any, Any]) -> Canonical:
 
 
 def _str(vote: str) -> Canonical:
-    text = str.__str__(vote)
-    return Canonical(_pack(b"S", _text(text)), text)
+    written = _text(str.__str__(vote))
+    return Canonical(_pack(b"S", written), written.decode("utf-8", "surrogatepass"))  # never the voter's own object
 
 
 def _bytes(vote: bytes) -> Canonical:
-    return Canonical(_pack(b"Y", bytes(vote)), bytes(vote))
+    return Canonical(_pack(b"Y", bytes(vote)), bytes(memoryview(vote)))  # a copy, as of text
 
 
 def _fraction(vote: Fraction) -> Canonical:
-    value = Fraction(vote.numerator, vote.denominator)
+    value = Fraction(int(vote.numerator), int(vote.denominator))  # of numpy's integers they stay numpy's
     return Canonical(_pack(b"Q", _whole(value.numerator), _whole(value.denominator)), value)
 
 
@@ -236,9 +282,10 @@ def _datetime(vote: datetime) -> Canonical:
     if type(vote) is not datetime:  # a subclass may hold more, or be no time at all
         _refuse(vote)
     offset = vote.utcoffset()
-    zone = None if offset is None else timezone(offset)
+    since = None if offset is None else offset // timedelta(microseconds=1)
+    zone = None if since is None else timezone(timedelta(microseconds=since))
     day = (vote.year, vote.month, vote.day, vote.hour, vote.minute, vote.second, vote.microsecond)
-    written = b"" if offset is None else _whole(offset // timedelta(microseconds=1))
+    written = b"" if since is None else _whole(since)
     return Canonical(_pack(b"M", *map(_whole, day), written), datetime(*day, tzinfo=zone))
 
 
@@ -247,18 +294,6 @@ def _date(vote: date) -> Canonical:
         _refuse(vote)
     value = date(vote.year, vote.month, vote.day)
     return Canonical(_pack(b"d", *map(_whole, (vote.year, vote.month, vote.day))), value)
-
-
-def _tuple(vote: tuple[Any, ...]) -> Canonical:
-    if type(vote) is not tuple:
-        _refuse(vote)
-    parts = [canonical(item) for item in vote]
-    return Canonical(_pack(b"T", *(part.key for part in parts)), tuple(part.value for part in parts))
-
-
-def _frozenset(vote: frozenset[Any]) -> Canonical:
-    members = {member.key: member.value for member in map(canonical, vote)}
-    return Canonical(_pack(b"Z", *sorted(members)), frozenset(members.values()))
 
 
 def _has_fields(vote: object) -> bool:
@@ -270,9 +305,9 @@ def _has_fields(vote: object) -> bool:
     return issubclass(kind, tuple) and kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
 
 
-def _record(vote: Any) -> Canonical:  # noqa: ANN401 - any dataclass or named tuple
+def _record(vote: Any, read: _Reading) -> Canonical:  # noqa: ANN401 - any dataclass or named tuple
     names = [field.name for field in fields(vote)] if is_dataclass(vote) else vote._fields
-    parts = {name: canonical(getattr(vote, name)) for name in names}
+    parts = {name: read(getattr(vote, name)) for name in names}
     key = _pack(b"R", _class_name(vote), *(_pack(b"=", _text(name), part.key) for name, part in parts.items()))
     if not is_dataclass(vote):
         return Canonical(key, vote._make(part.value for part in parts.values()))
@@ -330,9 +365,7 @@ def _canonical_array(array: NDArray[Any]) -> NDArray[Any] | None:
     return value
 
 
-_EXACT = frozenset(
-    (NoneType, bool, int, float, complex, str, bytes, Fraction, Decimal, datetime, date, tuple, frozenset, np.ndarray)
-)
+_EXACT = frozenset((NoneType, bool, int, float, complex, str, bytes, Fraction, Decimal, datetime, date, np.ndarray))
 
 
 def _is_numpy_scalar(vote: object) -> bool:
@@ -355,8 +388,6 @@ _RULES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Canonical]], ...] =
     (Decimal, _decimal),
     (datetime, _datetime),
     (date, _date),
-    (tuple, _tuple),
-    (frozenset, _frozenset),
     (np.ndarray, _row),
     (np.void, _structured),
 )
