@@ -1,0 +1,155 @@
+"""Read each cell by itself, as a number or as a label. Trusted core."""
+
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Cells", "as_label", "as_number", "is_missing", "labels_in", "numbers_in"]
+
+Cells: TypeAlias = Literal["numbers", "labels"]
+"""What a learner reads: every cell as a float, or every cell as a plain Python value."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_INT64 = 2.0**63
+_LONGEST = 400
+
+
+def numbers_in(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """Return cells of any shape as floats: each alone, NaN for what is no number.
+
+    Examples
+    --------
+    >>> numbers_in(np.array([1, True, "2.5", None, "two"], dtype=object)).tolist()
+    [1.0, 1.0, 2.5, nan, nan]
+
+    """
+    if isinstance(cells, np.ma.MaskedArray):
+        found = numbers_in(np.asarray(cells.data))
+        return np.where(np.ma.getmaskarray(cells), np.nan, found)
+    with np.errstate(all="ignore"):
+        if cells.dtype.kind in "biuf":
+            return np.asarray(cells, dtype=np.float64)
+        flat = [as_number(cell) for cell in cells.ravel().tolist()]
+    return np.array(flat, dtype=np.float64).reshape(cells.shape)
+
+
+def labels_in(cells: NDArray[Any]) -> NDArray[np.object_]:
+    """Return cells of any shape as plain Python values: each alone, None for what is missing.
+
+    Examples
+    --------
+    >>> labels_in(np.array([1.0, 2.5, np.nan])).tolist(), labels_in(np.array([True, False])).tolist()
+    ([1, 2.5, None], [True, False])
+
+    """
+    if isinstance(cells, np.ma.MaskedArray):
+        found = labels_in(np.asarray(cells.data))
+        found[np.ma.getmaskarray(cells)] = None
+        return found
+    if cells.dtype.kind in "biu":
+        return cells.astype(object)
+    if cells.dtype.kind == "f" and cells.dtype.itemsize <= 8:
+        return _labels_of_floats(cells.astype(np.float64))
+    found = np.empty(cells.size, dtype=object)
+    for place, cell in enumerate(_entries(cells)):
+        found[place] = as_label(cell)
+    return found.reshape(cells.shape)
+
+
+def _entries(cells: NDArray[Any]) -> Any:  # noqa: ANN401 - whatever is in a table
+    """Return cells one by one; dates keep their type, where a list would turn nanoseconds into whole numbers."""
+    return cells.ravel() if cells.dtype.kind in "mM" else cells.ravel().tolist()
+
+
+def _labels_of_floats(cells: NDArray[np.float64]) -> NDArray[np.object_]:
+    found: NDArray[np.object_] = cells.astype(object)
+    with np.errstate(all="ignore"):
+        whole = np.isfinite(cells) & (np.floor(cells) == cells)
+        small = whole & (np.abs(cells) < _INT64)
+    found[small] = cells[small].astype(np.int64).astype(object)
+    found[np.isnan(cells)] = None
+    for place in np.argwhere(whole & ~small).tolist():
+        found[tuple(place)] = int(cells[tuple(place)])
+    return found
+
+
+def as_number(cell: object) -> float:
+    """Return a cell as a float: a number of Python or numpy, a bool, or a text that writes one; NaN for anything else.
+
+    No cell's own code runs, but that of a subclass of numbers; whatever that raises is NaN.
+    """
+    kind = type(cell)
+    if kind is float:
+        return cell  # type: ignore[return-value]
+    try:
+        if isinstance(cell, str):
+            text = cell.strip() if len(cell) <= _LONGEST else ""
+            return float(text) if _NUMBER.fullmatch(text) else math.nan
+        if isinstance(cell, np.generic):
+            plain = isinstance(cell, (np.floating, np.integer, np.bool_)) and not isinstance(cell, np.timedelta64)
+            return float(cell) if plain else math.nan
+        if isinstance(cell, (int, float, Decimal, Fraction)):
+            return float(cell)
+    except Exception:  # noqa: BLE001 - too large, a signalling NaN, or a subclass's own error
+        return math.nan
+    return math.nan
+
+
+def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
+    """Return a cell as a plain Python value that tells nothing of its container.
+
+    numpy's scalars become Python's; a whole float becomes that int, because a single gap turns a container of ints
+    into one of floats; what is missing becomes None.
+    """
+    kind = type(cell)
+    if kind is str or kind is int or kind is bool:
+        return cell
+    if kind is float and cell.is_integer():
+        return int(cell)
+    if is_missing(cell):
+        return None
+    return _plain(cell) if isinstance(cell, np.generic) else cell
+
+
+def _plain(cell: Any) -> Any:  # noqa: ANN401 - numpy's scalars
+    """Return a scalar of numpy as a value of Python; itself where Python has none for it."""
+    if isinstance(cell, (np.str_, np.bytes_)):
+        return str(cell) if isinstance(cell, np.str_) else bytes(cell)
+    if isinstance(cell, (np.datetime64, np.timedelta64)):
+        return _plain_time(cell, "datetime64" if isinstance(cell, np.datetime64) else "timedelta64")
+    if isinstance(cell, (np.floating, np.integer, np.bool_)):
+        plain = float(cell) if isinstance(cell, np.floating) else cell.item()
+        return as_label(plain) if plain == cell else cell  # a long double may say more than a float
+    return cell
+
+
+def _plain_time(cell: Any, kind: str) -> Any:  # noqa: ANN401 - numpy's scalars
+    """Return a time as Python's date, datetime or timedelta; what these cannot hold, as words of its own."""
+    plain = cell.astype(f"{kind}[us]") if np.datetime_data(cell.dtype)[0] in {"ns", "ps", "fs", "as"} else cell
+    value = plain.item() if plain == cell else None
+    if isinstance(value, (dt.date, dt.timedelta)):
+        return value
+    return f"{kind}[{np.datetime_data(cell.dtype)[0]}] {cell.astype(np.int64)}"
+
+
+def is_missing(value: object) -> bool:
+    """Whether this stands for nothing: None, or what is not equal to itself or will not say (NaN, NaT, NA).
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), np.ma.masked, 0, "")]
+    [True, True, True, False, False]
+
+    """
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return not value == value  # noqa: PLR0124, SIM201 - NaN, NaT and NA are found this way
+    except Exception:  # noqa: BLE001 - NA has no truth value; a cell's own code may raise anything
+        return True

@@ -1,0 +1,195 @@
+"""Take columns out of arrays, lists and data frames, without importing any library of data frames. Trusted core."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.errors import DataError, InvalidParameter
+
+__all__ = ["Held", "column_of", "held_in"]
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+_NOT_A_TABLE = "data must have shape (n, d) with d at least 1, or (n,) for one column."
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a container holds: one array of numbers or objects for all columns, or one for each.
+
+    Parameters
+    ----------
+    table
+        Shape (n, d), where one array holds all columns; masked cells stay masked.
+    columns
+        Otherwise an array of shape (n,) for each column.
+    names
+        Of the columns, where the container has names.
+    kinds
+        The type that the container declares for each column, in its own words; "object" where it declares none.
+
+    """
+
+    table: NDArray[Any] | None = None
+    columns: tuple[NDArray[Any], ...] = ()
+    names: tuple[str, ...] | None = None
+    kinds: tuple[str, ...]
+
+
+def held_in(data: Any) -> Held:  # noqa: ANN401 - any container
+    """Return the columns of a table: an array, a list of values or rows, or a data frame.
+
+    Formal guarantees
+    -----------------
+    - A list's entry becomes cells by itself. Rows are as long as most of them are; a row of another length is missing.
+
+    Raises
+    ------
+    InvalidParameter
+        If this is no table: another shape, a single value, a text, a list of mappings.
+    DataError
+        If there are no records.
+
+    """
+    library = _library(data)
+    if library is not None:
+        return _frame(data, library)
+    if isinstance(data, (str, bytes)):
+        raise InvalidParameter("data must be an array of shape (n, d), or a list of values, not text.")
+    if isinstance(data, Sequence):
+        table: NDArray[Any] = _rows(data)
+    elif hasattr(data, "__array__"):
+        table = data if isinstance(data, np.ndarray) else np.asarray(data)
+    else:
+        raise InvalidParameter(f"{_NOT_A_TABLE} It is a {type(data).__name__}: make a list or an array of it.")
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise InvalidParameter(_NOT_A_TABLE)
+    if len(table) == 0:
+        raise DataError("there are no records.")
+    return Held(table=table, kinds=(_kind(table.dtype),) * table.shape[1])
+
+
+def column_of(values: Any) -> NDArray[Any]:  # noqa: ANN401 - any container
+    """Return what a container holds as one array, each entry as it is: a list's entries as objects.
+
+    Raises
+    ------
+    InvalidParameter
+        If this is no container of entries in an order.
+
+    """
+    library = _library(values)
+    if library is not None:
+        return _series(values, library)
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, Sequence) and not isinstance(values, (str, bytes, bytearray)):
+        return _objects(values)
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    raise InvalidParameter("there must be one entry a record, in a list or an array of shape (n,).")
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    """Return entries as objects, each put in its place alone."""
+    column = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        column[place] = value
+    return column
+
+
+def _rows(entries: Sequence[Any]) -> NDArray[np.object_]:
+    """Return a list of values or of rows as cells."""
+    if len(entries) > 0 and all(isinstance(entry, Mapping) for entry in entries):
+        raise InvalidParameter(
+            "data is a list of dicts: give rows as lists, [[row[name] for name in names] for row in data], or a data "
+            "frame. Nothing was spent."
+        )
+    rows = [_row(entry) for entry in entries]
+    lengths = Counter(map(len, rows))
+    width = min(lengths, key=lambda length: (-lengths[length], length), default=1)
+    table = np.empty((len(rows), width), dtype=object)
+    for place, row in enumerate(rows):
+        if len(row) == width:
+            for column, cell in enumerate(row):
+                table[place, column] = cell
+    return table
+
+
+def _row(entry: Any) -> Sequence[Any]:  # noqa: ANN401 - whatever is in a list
+    if isinstance(entry, (list, tuple)):
+        return entry
+    if isinstance(entry, np.ndarray) and entry.ndim == 1:
+        return list(entry)
+    return (entry,)
+
+
+# --- data frames ------------------------------------------------------------------------------------------------------
+
+
+def _library(value: object) -> str | None:
+    """Return the library of data frames that a value comes from."""
+    for kind in type(value).__mro__:
+        root = kind.__module__.partition(".")[0]
+        if root in _LIBRARIES:
+            return root
+    return None
+
+
+def _frame(data: Any, library: str) -> Held:  # noqa: ANN401 - another library's object
+    """Return the columns of a data frame, each read alone: a common type would depend on all columns."""
+    many = getattr(data, "columns", None)
+    names: tuple[str, ...] | None = None
+    if many is None:
+        series = [data]
+    elif library == "pandas":
+        series = [data.iloc[:, place] for place in range(len(many))]
+        names = tuple(map(str, many))
+    elif library == "polars":
+        series = data.get_columns()
+        names = tuple(map(str, many))
+    else:
+        series = list(many)
+        names = tuple(map(str, data.schema.names))
+    columns = tuple(_series(one, library) for one in series)
+    kinds = tuple(map(_declared, series))
+    if not columns:
+        raise InvalidParameter(_NOT_A_TABLE)
+    if len(columns[0]) == 0:
+        raise DataError("there are no records.")
+    return Held(columns=columns, names=names, kinds=kinds)
+
+
+def _declared(series: Any) -> str:  # noqa: ANN401 - another library's object
+    kind = getattr(series, "dtype", None)
+    return str(getattr(series, "type", "object") if kind is None else kind)
+
+
+def _series(series: Any, library: str) -> NDArray[Any]:  # noqa: ANN401 - another library's object
+    """Return a column: a plain array where nothing is missing or the type has its own word for that, else objects.
+
+    A column of whole numbers with gaps becomes floats in most libraries; here its cells stay whole numbers.
+    """
+    if getattr(series, "ndim", 1) != 1 or getattr(series, "columns", None) is not None:
+        raise InvalidParameter("this must be one column, not a table: one entry a record, shape (n,).")
+    if library == "pandas":
+        plain = isinstance(series.dtype, np.dtype)
+        return np.asarray(series.to_numpy() if plain else series.astype(object))
+    if library == "polars":
+        plain = series.null_count() == 0 or series.dtype.is_temporal()
+        return np.asarray(series.to_numpy()) if plain else _objects(series.to_list())
+    kind = str(getattr(series, "type", ""))
+    if series.null_count == 0 or kind.startswith(("timestamp", "duration", "date")):
+        return np.asarray(series.to_numpy() if hasattr(series, "num_chunks") else series.to_numpy(zero_copy_only=False))
+    return _objects(series.to_pylist())
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """Return numpy's word for the type of an array; "string" for any kind of text."""
+    return "string" if dtype.kind in "UT" else "binary" if dtype.kind in "SV" else str(dtype)

@@ -1,0 +1,197 @@
+"""Records, whose each is, and the guarantee's word for that: the one reader of what a person passes. Trusted core."""
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.core._cells import Cells, labels_in, numbers_in
+from accord.core._containers import Held, held_in
+from accord.core._names import owners_named
+from accord.errors import InvalidParameter, SchemaMismatch
+
+__all__ = ["Cells", "Records", "cells_read_by"]
+
+_NO_NUMBERS = (
+    "complex",
+    "string",
+    "str",
+    "large_string",
+    "utf8",
+    "category",
+    "categorical",
+    "enum",
+    "date",
+    "time",  # timedelta too
+    "duration",
+    "period",
+    "interval",
+    "list",
+    "large_list",
+    "dictionary",
+    "map",
+    "array",
+    "struct",
+    "binary",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Records:
+    """Records and their units of privacy, read once.
+
+    Formal guarantees
+    -----------------
+    - Each cell is read by itself. The type of ``rows`` follows from ``cells`` alone, so that no cell decides how
+      another one is read, by whatever container it came in.
+    - Each name of a unit is read by itself. Two are one unit if they are equal numbers (1 and 1.0, 0.0 and -0.0), equal
+      texts, or tuples of such parts; 1, True, "1" and (1,) are four units. A missing name, or part of one, is refused.
+    - Public: the number of records and of units, the shape, the kind of container and the types that it declares. What
+      refuses here refuses before anything is spent.
+
+    Parameters
+    ----------
+    rows
+        Shape (n, d): float64 with NaN for missing cells and what is no number, or plain Python values with None.
+    owners
+        The number of each record's unit by first appearance, shape (n,); None where each record is its own unit.
+    units
+        How many units there are; public under 'replace one'.
+    word
+        What the guarantee calls a unit.
+    cells
+        "numbers" or "labels": how the cells were read.
+
+    Examples
+    --------
+    >>> records = Records.of([[1, "x"], [2.5, None], ["3", True]], units=["ann", "bob", "ann"], unit="person")
+    >>> records.rows.tolist()
+    [[1.0, nan], [2.5, nan], [3.0, 1.0]]
+    >>> records.owners.tolist(), records.units, records.word
+    ([0, 1, 0], 2, 'person')
+
+    """
+
+    rows: NDArray[Any] = field(repr=False)
+    owners: NDArray[np.int64] | None = field(repr=False)
+    units: int
+    word: str
+    cells: Cells = "numbers"
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,  # noqa: ANN401 - any container
+        *,
+        units: Any = None,  # noqa: ANN401 - any container
+        unit: str | None = None,
+        cells: Cells = "numbers",
+    ) -> "Records":
+        """Read a table and the names of its units.
+
+        Parameters
+        ----------
+        data
+            Shape (n, d) or (n,): an array, masked or not, a list of values or rows, a frame of pandas or polars, a
+            table of pyarrow; or `Records`, which pass as they are.
+        units
+            The name of each record's unit, shape (n,), in a list, an array or a column; by default each record is one.
+        unit
+            The guarantee's word for what ``units`` names; by default "unit", and always "record" without ``units``.
+        cells
+            "numbers": every cell becomes a float; "labels": a plain Python value.
+
+        Raises
+        ------
+        InvalidParameter
+            If the shape is no table's, or there is not one name a record, or a word for units comes without units.
+        SchemaMismatch
+            If numbers are asked for and the container declares a column to hold none. An array of objects declares
+            nothing.
+        DataError
+            If there are no records, or a unit's name is missing.
+
+        """
+        if isinstance(data, cls):
+            return _again(data, units=units, unit=unit, cells=cells)
+        if units is None and unit not in {None, "record"}:
+            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
+        held = held_in(data)
+        if cells == "numbers":
+            _refuse_declared(held)
+        rows = _read(held, cells)
+        if units is None:
+            return cls(rows=rows, owners=None, units=len(rows), word="record", cells=cells)
+        owners = owners_named(units, records=len(rows))
+        return cls(rows=rows, owners=owners, units=int(owners.max()) + 1, word=unit or "unit", cells=cells)
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return len(self.rows)
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+        return int(self.rows.shape[1])
+
+    def of_units(self, kept: NDArray[np.bool_]) -> "Records":
+        """Return the records of the units marked, shape (units,), whole units only, in the order of the file."""
+        chosen = kept if self.owners is None else kept[self.owners]
+        owners = None if self.owners is None else (np.cumsum(kept) - 1)[self.owners[chosen]]
+        return Records(rows=self.rows[chosen], owners=owners, units=int(kept.sum()), word=self.word, cells=self.cells)
+
+
+def cells_read_by(learner: object) -> Cells:
+    """Return how a learner wants its cells: its attribute ``cells``, "numbers" where it has none.
+
+    Raises
+    ------
+    InvalidParameter
+        If the attribute is anything but "numbers" or "labels".
+
+    """
+    cells = getattr(learner, "cells", "numbers")
+    if cells == "numbers":
+        return "numbers"
+    if cells == "labels":
+        return "labels"
+    raise InvalidParameter("a learner's cells must be 'numbers' or 'labels': how it wants to read a table.")
+
+
+def _again(given: Records, *, units: object, unit: str | None, cells: Cells) -> Records:
+    if units is not None or unit not in {None, given.word}:
+        raise InvalidParameter("these records have their units already: give units= to Records.of.")
+    if cells == given.cells:
+        return given
+    rows = numbers_in(given.rows) if cells == "numbers" else labels_in(given.rows)
+    return Records(rows=rows, owners=given.owners, units=given.units, word=given.word, cells=cells)
+
+
+def _read(held: Held, cells: Cells) -> NDArray[Any]:
+    read = numbers_in if cells == "numbers" else labels_in
+    if held.table is not None:
+        return read(held.table)
+    return np.stack([read(column) for column in held.columns], axis=1)
+
+
+def _refuse_declared(held: Held) -> None:
+    """Refuse columns that are declared to hold no numbers."""
+    wrong = [place for place, kind in enumerate(held.kinds) if kind.lower().startswith(_NO_NUMBERS)]
+    if not wrong:
+        return
+    advice = (
+        "Leave them out, or turn them into numbers by a rule that does not look at other records, or use a learner of "
+        "labels such as EmpiricalLearner. Nothing was spent."
+    )
+    if held.names is None:
+        raise SchemaMismatch(f"the records must be numbers, and this holds {_word(held.kinds[wrong[0]])}. {advice}")
+    named = ", ".join(repr(held.names[place]) for place in wrong)
+    raise SchemaMismatch(f"columns without numbers: {named}. {advice}")
+
+
+def _word(kind: str) -> str:
+    """Return the name of a type without what it lists, such as categories."""
+    return kind.partition("(")[0].partition("<")[0]

@@ -1,0 +1,389 @@
+"""The one reader of records and of the names of units: every container gives the same, and each entry is read alone."""
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.core import Records, cells_read_by
+from accord.errors import DataError, InvalidParameter, SchemaMismatch
+
+
+def objects(values: list[Any]) -> np.ndarray:
+    column = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        column[place] = value
+    return column
+
+
+def owners(units: Any) -> list[int]:
+    found = Records.of(np.zeros(len(units)), units=units).owners
+    assert found is not None
+    assert found.dtype == np.int64
+    numbers: list[int] = found.tolist()
+    return numbers
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two tables hold the same cells of the same types; NaN is NaN."""
+    return left.dtype == right.dtype and [(type(cell), repr(cell)) for cell in left.ravel()] == [
+        (type(cell), repr(cell)) for cell in right.ravel()
+    ]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+DIFFERENT: list[tuple[Any, Any]] = [
+    (1, "1"),
+    (1, True),
+    (0, False),
+    ("True", True),
+    ("a", "a\0"),
+    ("a", b"a"),
+    (2**53, 2**53 + 1),
+    (float(2**53), 2**53 + 1),
+    (np.int64(2**53), np.int64(2**53 + 1)),
+    (np.uint64(2**63), 2**63 + 1),
+    ((1,), 1),
+    ((1,), (True,)),
+    (("a", 1), ("a", "1")),
+    ((("a",), "b"), ("a", ("b",))),
+    (("a",), "a"),
+    ("", "\0"),
+    (np.datetime64("2020-01-01T00:00:00.000000001", "ns"), np.datetime64("2020-01-01", "ns")),
+    (np.datetime64("2020-01-01", "ns"), 1577836800000000000),
+    (Decimal("0.1"), 0.1),
+    ("x", "X"),
+]
+EQUAL: list[tuple[Any, Any]] = [
+    (1, 1.0),
+    (0.0, -0.0),
+    (1, np.int8(1)),
+    ("a", np.str_("a")),
+    (True, np.bool_(True)),
+    (Decimal(3), 3),
+    (Fraction(1, 2), 0.5),
+    (("a", 1), ("a", 1.0)),
+    (np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01T00:00:00", "us")),
+    (np.float32(0.5), 0.5),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=repr)
+@pytest.mark.parametrize("put", [list, tuple, objects])
+def test_A4_different_names_are_different_units(one: Any, other: Any, put: Callable[[list[Any]], Any]) -> None:
+    assert owners(put([one, other, one])) == [0, 1, 0]
+    assert owners(put([(0, one), (0, other), (0, one)])) == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL, ids=repr)
+@pytest.mark.parametrize("put", [list, tuple, objects])
+def test_A4_equal_names_are_one_unit(one: Any, other: Any, put: Callable[[list[Any]], Any]) -> None:
+    assert owners(put([one, other, "else"])) == [0, 0, 1]
+
+
+MISSING: list[Any] = [
+    *(None, math.nan, np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), complex("nan"), np.ma.masked),
+    *(np.datetime64("NaT", "s"), np.timedelta64("NaT", "s"), float("nan")),
+]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: ("p", it), lambda it: ("p", ("q", (it,)))])
+@pytest.mark.parametrize("put", [list, objects])
+def test_A7_a_missing_name_or_part_of_one_is_refused(
+    missing: Any, wrap: Callable[[Any], Any], put: Callable[[list[Any]], Any]
+) -> None:
+    with pytest.raises(DataError, match="no unit of privacy"):
+        Records.of(np.zeros(3), units=put(["a", wrap(missing), "b"]))
+
+
+MISSING_IN: list[Any] = [
+    np.array([1.0, math.nan, 2.0]),
+    np.array(["2020-01-01", "NaT", "2020-01-02"], dtype="M8[D]"),
+    np.array([1, "NaT", 2], dtype="m8[s]"),
+    np.ma.array(["a", "b", "c"], mask=[False, True, False]),
+    np.ma.array([1, 2, 3], mask=[False, True, False]),
+    pa.array(["a", None, "b"]),
+    pa.chunked_array([[1, 2], [None]]),
+]
+
+
+@pytest.mark.parametrize("units", MISSING_IN, ids=lambda units: str(getattr(units, "dtype", type(units).__name__)))
+def test_A7_a_missing_name_is_refused_in_every_container(units: Any) -> None:
+    with pytest.raises(DataError, match="no unit of privacy"):
+        Records.of(np.zeros(3), units=units)
+
+
+@pytest.mark.parametrize(
+    "units", [3, np.int64(3), np.array(3), 3.0, "abc", b"abc", {1, 2, 3}, iter([1, 2, 3]), {0: 1, 1: 2, 2: 3}], ids=repr
+)
+def test_A5_a_single_value_names_nobody(units: Any) -> None:
+    with pytest.raises(InvalidParameter, match="one unit a record"):
+        Records.of(np.zeros(3), units=units, unit="person")
+
+
+ODD_SHAPES: list[Any] = [
+    np.zeros((3, 2)),
+    np.zeros((3, 1)),
+    np.zeros(3, dtype=[("street", "i4"), ("house", "i4")]),
+    pa.table({"a": [1, 2, 3]}),
+    [1, 2],
+    np.arange(4),
+]
+
+
+@pytest.mark.parametrize("units", ODD_SHAPES, ids=lambda units: type(units).__name__)
+def test_A4_names_are_one_a_record(units: Any) -> None:
+    with pytest.raises(InvalidParameter, match="one unit a record"):
+        Records.of(np.zeros(3), units=units)
+
+
+@pytest.mark.parametrize("odd", [["b"], {"b"}, {"b": 1}, ("b", ["c"]), np.zeros(2)], ids=repr)
+def test_unhashable_names_are_refused(odd: Any) -> None:
+    with pytest.raises(DataError, match="plain name"):
+        Records.of(np.zeros(2), units=["a", odd])
+
+
+CONTAINERS: list[tuple[str, Callable[[list[int]], Any]]] = [
+    ("int64", lambda names: np.array(names, dtype=np.int64)),
+    ("int8", lambda names: np.array(names, dtype=np.int8)),
+    ("float", lambda names: np.array(names, dtype=np.float64)),
+    ("object", objects),
+    ("tuple", tuple),
+    ("numpy scalars", lambda names: [np.int64(name) for name in names]),
+    ("masked", lambda names: np.ma.array(names, mask=[False] * len(names))),
+    ("decimals", lambda names: [Decimal(name) for name in names]),
+    ("arrow", pa.array),
+    ("chunks", lambda names: pa.chunked_array([names[:1], names[1:]])),
+    ("texts", lambda names: [str(name) for name in names]),
+    ("text array", lambda names: np.array([str(name) for name in names])),
+    ("bytes array", lambda names: np.array([str(name).encode() for name in names])),
+    ("arrow texts", lambda names: pa.array([str(name) for name in names])),
+    ("tuples", lambda names: [("a", (name, "b")) for name in names]),
+    ("dates", lambda names: np.array(names, dtype="M8[D]")),
+    ("python dates", lambda names: [dt.date(2020, 1, 10) + dt.timedelta(days=name) for name in names]),
+]
+
+
+@given(names=st.lists(st.integers(-9, 9), min_size=1, max_size=40))
+def test_A4_every_container_numbers_units_by_first_appearance(names: list[int]) -> None:
+    known: dict[int, int] = {}
+    expected = [known.setdefault(name, len(known)) for name in names]
+    for _, put in CONTAINERS:
+        found = Records.of(np.zeros(len(names)), units=put(names), unit="person")
+        assert found.owners is not None
+        assert found.owners.tolist() == expected
+        assert (found.units, found.word, found.size) == (len(known), "person", len(names))
+
+
+def test_without_units_each_record_is_one() -> None:
+    records = Records.of([3.0, 4.0])
+    assert (records.owners, records.units, records.word, records.size) == (None, 2, "record", 2)
+    with pytest.raises(InvalidParameter, match="needs units="):
+        Records.of([3.0, 4.0], unit="person")
+
+
+def test_records_pass_as_they_are_and_keep_their_units() -> None:
+    records = Records.of([3.0, 4.0], units="a b".split(), unit="person")  # noqa: SIM905 - short
+    assert Records.of(records) is records
+    assert Records.of(records, unit="person") is records
+    named: dict[str, Any]
+    for named in ({"units": ["a", "b"]}, {"unit": "household"}):
+        with pytest.raises(InvalidParameter, match="already"):
+            Records.of(records, **named)
+    labels = Records.of(records, cells="labels")
+    assert labels.rows.tolist() == [[3], [4]]
+    assert labels.owners is records.owners
+
+
+def test_records_do_not_show_their_cells() -> None:
+    assert repr(Records.of([12345.0], units=["ann"])) == "Records(units=1, word='unit', cells='numbers')"
+
+
+def test_of_units_keeps_whole_units() -> None:
+    records = Records.of(np.arange(5), units=list("abacb"))
+    kept = records.of_units(np.array([True, False, True]))
+    assert kept.rows.ravel().tolist() == [0.0, 2.0, 3.0]
+    assert kept.owners is not None
+    assert (kept.owners.tolist(), kept.units) == ([0, 0, 1], 2)
+    assert Records.of(np.arange(3)).of_units(np.array([True, False, True])).rows.ravel().tolist() == [0.0, 2.0]
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+CELLS: list[tuple[Any, float, Any]] = [
+    (1, 1.0, 1),
+    (1.0, 1.0, 1),
+    (-0.0, -0.0, 0),
+    (2.5, 2.5, 2.5),
+    (True, 1.0, True),
+    (np.bool_(True), 1.0, True),
+    (np.int8(3), 3.0, 3),
+    (np.float32(0.5), 0.5, 0.5),
+    (2**53 + 1, 2.0**53, 2**53 + 1),
+    (2.0**70, 2.0**70, 2**70),
+    (Decimal("2.5"), 2.5, Decimal("2.5")),
+    (Fraction(1, 2), 0.5, Fraction(1, 2)),
+    ("2.5", 2.5, "2.5"),
+    (" 7 ", 7.0, " 7 "),
+    ("1e3", 1000.0, "1e3"),
+    ("1_0", math.nan, "1_0"),
+    ("٣", math.nan, "٣"),
+    ("x", math.nan, "x"),
+    ("nan", math.nan, "nan"),
+    ("a\0", math.nan, "a\0"),
+    (b"1", math.nan, b"1"),
+    (None, math.nan, None),
+    (math.nan, math.nan, None),
+    (Decimal("sNaN"), math.nan, None),
+    (np.ma.masked, math.nan, None),
+    (np.datetime64("NaT"), math.nan, None),
+    (np.datetime64("2020-01-02"), math.nan, dt.date(2020, 1, 2)),
+    (np.timedelta64(5, "s"), math.nan, dt.timedelta(seconds=5)),
+    (10**400, math.nan, 10**400),
+    (1j, math.nan, 1j),
+]
+
+
+@pytest.mark.parametrize(("cell", "number", "label"), CELLS, ids=repr)
+def test_A15_a_cell_is_read_alone(cell: Any, number: float, label: Any) -> None:
+    for put in (list, objects):
+        numbers = Records.of(put([cell, 7, "x", None])).rows
+        labels = Records.of(put([cell, 7, "x", None]), cells="labels").rows
+        assert same(numbers, np.array([[number], [7.0], [math.nan], [math.nan]]))
+        assert same(labels, objects([label, 7, "x", None]))
+
+
+COLUMN: list[tuple[str, Any]] = [
+    ("list", [1, 2, 3, 2]),
+    ("rows", [[1], (2,), np.array([3]), [2]]),
+    ("object", objects([1, 2, 3, 2])),
+    ("int8", np.array([1, 2, 3, 2], dtype=np.int8)),
+    ("uint64", np.array([1, 2, 3, 2], dtype=np.uint64)),
+    ("float16", np.array([1, 2, 3, 2], dtype=np.float16)),
+    ("float64", np.array([1.0, 2, 3, 2])),
+    ("long double", np.array([1, 2, 3, 2], dtype=np.longdouble)),
+    ("masked", np.ma.array([1, 2, 3, 2], mask=[False, False, False, False])),
+    ("masked object", np.ma.array(objects([1, 2, 3, 2]), mask=[False, False, False, False])),
+    ("arrow", pa.array([1, 2, 3, 2])),
+    ("chunks", pa.chunked_array([[1, 2], [3, 2]])),
+    ("arrow table", pa.table({"a": pa.array([1.0, 2, 3, 2])})),
+    ("record batch", pa.record_batch({"a": pa.array([1, 2, 3, 2], pa.int16())})),
+]
+GAPPED: list[tuple[str, Any]] = [
+    ("list", [1, 2, None, 2]),
+    ("nan", [1, 2, math.nan, 2]),
+    ("object", objects([1, 2, None, 2])),
+    ("float64", np.array([1.0, 2, math.nan, 2])),
+    ("masked", np.ma.array([1, 2, 3, 2], mask=[False, False, True, False])),
+    ("masked object", np.ma.array(objects([1, 2, "x", 2]), mask=[False, False, True, False])),
+    ("arrow", pa.array([1, 2, None, 2])),
+    ("arrow doubles", pa.array([1.0, 2, None, 2])),
+    ("arrow table", pa.table({"a": pa.chunked_array([[1, 2], [None, 2]])})),
+]
+
+
+@pytest.mark.parametrize("cells", ["numbers", "labels"])
+def test_A15_every_container_gives_the_same_records(cells: Any) -> None:
+    whole = Records.of([1, 2, 3, 2], cells=cells).rows
+    assert whole.dtype == (np.float64 if cells == "numbers" else object)
+    for name, data in COLUMN:
+        assert same(Records.of(data, cells=cells).rows, whole), name
+    gapped = Records.of([1, 2, None, 2], cells=cells).rows
+    assert same(gapped[[0, 1, 3]], whole[[0, 1, 3]])
+    for name, data in GAPPED:
+        assert same(Records.of(data, cells=cells).rows, gapped), name
+
+
+@given(
+    table=st.lists(
+        st.lists(
+            st.one_of(st.none(), st.integers(-(2**60), 2**60), st.floats(), st.booleans()), min_size=2, max_size=2
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_A15_lists_and_objects_and_masks_agree(table: list[list[Any]]) -> None:
+    cells = np.empty((len(table), 2), dtype=object)
+    for row, entries in enumerate(table):
+        cells[row, :] = entries
+    hidden = np.ma.array(np.where(cells == None, "x", cells), mask=cells == None)  # noqa: E711 - cell by cell
+    kinds: list[Any] = ["numbers", "labels"]
+    for kind in kinds:
+        expected = Records.of(table, cells=kind).rows
+        assert same(Records.of(cells, cells=kind).rows, expected)
+        assert same(Records.of(hidden, cells=kind).rows, expected)
+
+
+@pytest.mark.parametrize("cells", ["numbers", "labels"])
+@pytest.mark.parametrize("odd", ["x", None, 2.5, True, 10**30, [1], [1, 2], {}, np.zeros(2), dt.date(2020, 1, 1)])
+def test_A15_one_entry_changes_no_other(odd: Any, cells: Any) -> None:
+    before = Records.of([5, 6, 7, 8], cells=cells).rows
+    after = Records.of([5, odd, 7, 8], cells=cells).rows
+    assert same(before[[0, 2, 3]], after[[0, 2, 3]])
+
+
+def test_rows_of_another_length_are_missing() -> None:
+    assert same(
+        Records.of([[1, 2], [3], 4, [5, 6], [7, 8, 9], [0, 0]]).rows,
+        np.array([[1.0, 2], [math.nan] * 2, [math.nan] * 2, [5, 6], [math.nan] * 2, [0, 0]]),
+    )
+
+
+@pytest.mark.parametrize("data", [np.zeros((2, 2, 2)), np.zeros((3, 0)), np.float64(3.0), "text", b"text", {1}, 3])
+def test_what_is_no_table_is_refused(data: Any) -> None:
+    with pytest.raises(InvalidParameter, match="data must"):
+        Records.of(data)
+
+
+@pytest.mark.parametrize("data", [[], np.zeros((0, 2)), pa.array([], pa.int64()), pa.table({"a": []})], ids=repr)
+def test_no_records_are_refused(data: Any) -> None:
+    with pytest.raises(DataError, match="no records"):
+        Records.of(data)
+
+
+TEXTS: list[Any] = [
+    np.array(["1", "2"]),
+    np.array([[1, 1], [0, "x"]]),
+    np.array([b"1", b"2"]),
+    np.array(["1", "2"], dtype=np.dtypes.StringDType()),
+    np.array(["2020-01-01"], dtype="M8[D]"),
+    np.zeros(3, dtype=complex),
+    pa.array(["1", "2"]),
+    pa.table({"a": [1, 2], "b": ["x", "y"]}),
+    pa.table({"a": pa.array([0], pa.date32())}),
+]
+
+
+@pytest.mark.parametrize("data", TEXTS, ids=lambda data: str(getattr(data, "dtype", type(data).__name__)))
+def test_B7_columns_declared_to_hold_no_numbers_are_refused_with_a_next_step(data: Any) -> None:
+    with pytest.raises(SchemaMismatch, match=r"numbers.*Leave them out.*Nothing was spent"):
+        Records.of(data)
+    assert Records.of(data, cells="labels").rows.dtype == object
+
+
+def test_B7_a_list_of_dicts_is_refused_with_a_next_step() -> None:
+    with pytest.raises(InvalidParameter, match=r"list of dicts: give rows as lists.*Nothing was spent"):
+        Records.of([{"a": 1}, {"a": 2}])
+    assert np.isnan(Records.of([1, {"a": 2}]).rows[1, 0])
+
+
+def test_the_trait_of_a_learner() -> None:
+    class Foreign:
+        cells = "labels"
+
+    assert cells_read_by(object()) == "numbers"
+    assert cells_read_by(Foreign()) == "labels"
+    Foreign.cells = "32"
+    with pytest.raises(InvalidParameter, match="'numbers' or 'labels'"):
+        cells_read_by(Foreign())
