@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accord.errors import AccordError, InvalidParameter
 from accord.mechanisms import (
