@@ -40,7 +40,7 @@ def compare(name: str, learner: Learner, coupling: Coupling, data: np.ndarray, r
     """Print one line of the table."""
     shared = SharedRandomness(0)
     plain, _ = seconds(lambda: learner.fit(data, seed=0))
-    rows = partition(len(data), blocks=BLOCKS, shared=shared)
+    rows = partition(len(data), blocks=BLOCKS, in_place_key=shared)
     fits, laws = seconds(lambda: fit_blocks(learner, data, blocks=rows, shared=shared))
     votes, _ = seconds(lambda: coupling.couple(laws, records=records, draws=DRAWS, shared=shared))
     print(

@@ -78,7 +78,7 @@ def test_broken_contributions_are_caught(broken: Contributions) -> None:
 def changed_blocks(describe: Callable[[Floats, list[Ints]], list[Any]]) -> int:
     """How many blocks describe themselves otherwise after one record was replaced."""
     table = np.random.default_rng(SEED).normal(size=(600, 2))
-    blocks = list(partition(600, blocks=30, shared=SharedRandomness(1)))
+    blocks = list(partition(600, blocks=30, in_place_key=SharedRandomness(1)))
     other = table.copy()
     other[5] = [1e6, np.nan]
     pairs = zip(describe(table, blocks), describe(other, blocks), strict=True)

@@ -27,7 +27,7 @@ from accord.learning.intake import Intake
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
-from accord.randomness import SharedRandomness
+from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 from accord.testing import ReplayRandomness
 
 agnostic: Any = sys.modules["accord.learning.agnostic"]
@@ -227,28 +227,28 @@ def rows_of(given: Intake, rows: NDArray[Any]) -> Intake:
     return Intake(records=given.records[rows], numbers=numbers, units=len(np.unique(numbers)), word=given.word)
 
 
-def overlapping(given: Intake, *, parts: int, shared: SharedRandomness) -> Iterator[Intake]:
+def overlapping(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
     """Each part has half of the next one as well."""
-    order = shared.stream("x").permutation(given.units)
+    order = uniform_order(given.units, randomness=randomness)
     size = given.units // parts
     for part in range(parts):
         mine = np.take(order, np.arange(part * size, part * size + size + size // 2), mode="wrap")
         yield rows_of(given, np.nonzero(np.isin(given.numbers, mine))[0])
 
 
-def torn(given: Intake, *, parts: int, shared: SharedRandomness) -> Iterator[Intake]:
+def torn(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
     """Rows are dealt out, and a unit is in several parts: the charge for one part is then too small."""
-    order = shared.stream("x").permutation(len(given.records))
+    order = uniform_order(len(given.records), randomness=randomness)
     size = len(order) // parts
     for part in range(parts):
         yield rows_of(given, np.sort(order[part * size : (part + 1) * size]))
 
 
-def by_value(given: Intake, *, parts: int, shared: SharedRandomness) -> Iterator[Intake]:
+def by_value(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
     """Parts after sorting by what the records hold."""
     first = np.full(given.units, 99)
     np.minimum.at(first, given.numbers, given.records[:, 0])
-    order = np.lexsort((shared.stream("x").permutation(given.units), first))
+    order = np.lexsort((uniform_order(given.units, randomness=randomness), first))
     size = given.units // parts
     for part in range(parts):
         yield rows_of(given, np.nonzero(np.isin(given.numbers, order[part * size : (part + 1) * size]))[0])
@@ -292,7 +292,7 @@ def surplus_moves(patched: pytest.MonkeyPatch) -> bool:
 def test_surplus_is_left_out_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not surplus_moves(monkeypatch)
 
-    def smallest(given: Intake, *, keep: int, shared: SharedRandomness) -> Intake:
+    def smallest(given: Intake, *, keep: int, **_: Any) -> Intake:
         rows = np.sort(np.argsort(np.abs(given.records[:, 0]))[:keep])
         return Intake(records=given.records[rows], numbers=np.arange(keep), units=keep, word=given.word)
 
@@ -304,12 +304,15 @@ def test_units_are_left_out_whole() -> None:
     generator = np.random.default_rng(604)
     numbers = np.concatenate([np.arange(50), generator.integers(0, 50, size=90)])
     given = Intake(records=np.arange(140)[:, None], numbers=numbers, units=50, word="person")
-    kept = leave_out(given, keep=20, shared=SharedRandomness(3))
+    kept = leave_out(given, keep=20, in_place_key=None, randomness=ReplayRandomness(3))
     names = numbers[kept.records[:, 0]]
     assert len(np.unique(names)) == kept.units == 20
     assert len(names) == np.isin(numbers, names).sum()
     again = leave_out(
-        Intake(records=-given.records, numbers=numbers, units=50, word="person"), keep=20, shared=SharedRandomness(3)
+        Intake(records=-given.records, numbers=numbers, units=50, word="person"),
+        keep=20,
+        in_place_key=None,
+        randomness=ReplayRandomness(3),
     )
     assert np.array_equal(again.records, -kept.records)
 

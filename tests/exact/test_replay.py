@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Learner, Coupling, Callable[[np.random.Generator], NDArra
 
 def votes(learner: Learner, coupling: Coupling, data: NDArray[Any], *, key: int) -> NDArray[np.object_]:
     shared = SharedRandomness(key)
-    parts = partition(len(data), blocks=BLOCKS, shared=shared.child("partition"))
+    parts = partition(len(data), blocks=BLOCKS, in_place_key=shared.child("partition"))
     laws = fit_blocks(learner, data, blocks=parts, shared=shared.child("learner"))
     return coupling.couple(laws, records=40, draws=DRAWS, shared=shared.child("coupling")).keys
 
@@ -101,7 +101,7 @@ def test_one_record_moves_the_votes_of_its_own_block_only(name: str) -> None:
         before = votes(learner, coupling, data.copy(), key=key)
         after = votes(learner, coupling, neighbour.copy(), key=key)
         changed = set(np.nonzero((before != after).any(axis=0))[0].tolist())
-        parts = partition(len(data), blocks=BLOCKS, shared=SharedRandomness(key).child("partition"))
+        parts = partition(len(data), blocks=BLOCKS, in_place_key=SharedRandomness(key).child("partition"))
         home = {block for block, part in enumerate(parts) if row in part}
         assert changed <= home
         moved += len(changed)
@@ -114,7 +114,7 @@ def test_replay_would_catch_a_learner_whose_memory_survives() -> None:
     """The mutant: blocks fitted without a copy of the learner."""
     data = np.random.default_rng(3).normal(size=(BLOCKS * 10, 1))
     neighbour = data.copy()
-    parts = partition(len(data), blocks=BLOCKS, shared=SharedRandomness(0))
+    parts = partition(len(data), blocks=BLOCKS, in_place_key=SharedRandomness(0))
     neighbour[parts[0][0]] = 1e3
 
     def leaky(table: NDArray[Any]) -> NDArray[np.object_]:

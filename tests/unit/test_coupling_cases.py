@@ -73,7 +73,7 @@ def test_E39_every_learner_gets_its_own_block() -> None:
     learner = Remembers()
     data = table(40)
     data[:, 1] = data[:, 0] // 10 * 1_000
-    rows = partition(40, blocks=4, shared=SharedRandomness(3))
+    rows = partition(40, blocks=4, in_place_key=SharedRandomness(3))
     laws = fit_blocks(learner, data, blocks=rows, shared=SharedRandomness(3))
     assert sorted(map(sorted, SEEN)) == sorted(sorted(block.tolist()) for block in rows)
     assert frozenset().union(*SEEN) == frozenset(range(40))

@@ -20,6 +20,7 @@ from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
 from accord.tables import parse_schema
+from accord.testing import ReplayRandomness
 
 CANARY = "CANARY7301"
 ROWS = 8000
@@ -131,7 +132,7 @@ def test_replacing_a_unit_moves_no_other_units_record(counts: list[int], changed
     def chosen(sizes: list[int]) -> list[tuple[int, int]]:
         units = np.repeat(np.arange(len(sizes)), sizes)
         place = np.concatenate([np.arange(one) for one in sizes])
-        rows = discovery._one_a_unit(units, shared=SharedRandomness(key))
+        rows = discovery._one_a_unit(units, randomness=ReplayRandomness(key))
         return [(int(units[row]), int(place[row])) for row in rows]
 
     other = [*counts[:changed], size, *counts[changed + 1 :]]

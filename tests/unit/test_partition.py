@@ -1,15 +1,30 @@
 """The partition: exact sizes, whole units, and nothing about the records."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from accord.couplings import RaceCoupling, ShiftRounding
+from accord.distributions import Categorical, Distribution
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
-from accord.learning import partition
+from accord.learners import GaussianLearner
+from accord.learning import (
+    AgnosticPrivateLearner,
+    CoarseVotes,
+    PrivateLearner,
+    PrivateSampler,
+    TwoStageSampler,
+    partition,
+)
 from accord.learning.blocks import count_units, unit_numbers
+from accord.learning.density.column_location import ColumnLocation
+from accord.learning.density.estimator import PrivateDensity
+from accord.learning.synthesis import synthesise
 from accord.randomness import SharedRandomness
 
 SHARED = SharedRandomness("partition tests")
@@ -19,11 +34,11 @@ SHARED = SharedRandomness("partition tests")
 def test_sizes_are_exact_and_no_row_is_in_two_blocks(units: int, blocks: int, key: int) -> None:
     if units < blocks:
         with pytest.raises(NotEnoughRecords) as caught:
-            partition(units, blocks=blocks, shared=SharedRandomness(key))
+            partition(units, blocks=blocks, in_place_key=SharedRandomness(key))
         assert f"at most {units} blocks" in str(caught.value)
         assert (caught.value.needed, caught.value.present) == (blocks, units)
         return
-    parts = partition(units, blocks=blocks, shared=SharedRandomness(key))
+    parts = partition(units, blocks=blocks, in_place_key=SharedRandomness(key))
     rows = np.concatenate(parts)
     assert [len(part) for part in parts] == [units // blocks] * blocks
     assert len(set(rows.tolist())) == len(rows)
@@ -36,7 +51,7 @@ def test_sizes_are_exact_and_no_row_is_in_two_blocks(units: int, blocks: int, ke
 )
 def test_a_unit_is_wholly_in_one_block(names: list[str], blocks: int, key: int) -> None:
     names = [*names, *"abcdefgh"]
-    parts = partition(np.array(names), blocks=blocks, shared=SharedRandomness(key))
+    parts = partition(np.array(names), blocks=blocks, in_place_key=SharedRandomness(key))
     owners = [{names[row] for row in part} for part in parts]
     assert [len(owner) for owner in owners] == [8 // blocks] * blocks
     assert sum(map(len, owners)) == len(set().union(*owners))
@@ -48,23 +63,23 @@ def test_replacing_the_rows_of_one_unit_moves_no_other_unit() -> None:
     before = np.array(["a", "b", "a", "c", "d", "a", "e", "f"])
     after = np.array(["Z", "b", "c", "d", "Z", "e", "f"])  # a's three rows became two rows of another person
     for key in range(30):
-        first = partition(before, blocks=3, shared=SharedRandomness(key))
-        second = partition(after, blocks=3, shared=SharedRandomness(key))
+        first = partition(before, blocks=3, in_place_key=SharedRandomness(key))
+        second = partition(after, blocks=3, in_place_key=SharedRandomness(key))
         for old, new in zip(first, second, strict=True):
             assert {str(before[row]) for row in old} - {"a"} == {str(after[row]) for row in new} - {"Z"}
             assert ("a" in before[old]) == ("Z" in after[new])
 
 
 def test_units_of_one_record_each_are_the_plain_partition() -> None:
-    plain = partition(50, blocks=7, shared=SHARED)
-    named = partition([f"person {i}" for i in range(50)], blocks=7, shared=SHARED)
+    plain = partition(50, blocks=7, in_place_key=SHARED)
+    named = partition([f"person {i}" for i in range(50)], blocks=7, in_place_key=SHARED)
     assert all(np.array_equal(a, b) for a, b in zip(plain, named, strict=True))
 
 
 def test_every_row_is_equally_likely_to_be_left_out() -> None:
     left_out = np.zeros(11)
     for key in range(4000):
-        used = np.concatenate(partition(11, blocks=5, shared=SharedRandomness(key)))
+        used = np.concatenate(partition(11, blocks=5, in_place_key=SharedRandomness(key)))
         left_out[np.setdiff1d(np.arange(11), used)] += 1
     # Binomial(4000, 1/11): 6 standard deviations is a failure rate below 1e-7 for all eleven together; 10 % off is 2 sd
     # per row, and the shares of a partition that always drops the last row are 19 sd away.
@@ -72,10 +87,12 @@ def test_every_row_is_equally_likely_to_be_left_out() -> None:
     assert np.abs(left_out - 4000 / 11).max() < 6 * sd
 
 
-def test_the_key_decides_and_a_fresh_one_is_the_default() -> None:
+def test_the_key_decides_and_a_secret_order_is_the_default() -> None:
     assert all(
         np.array_equal(a, b)
-        for a, b in zip(partition(99, blocks=9, shared=SHARED), partition(99, blocks=9, shared=SHARED), strict=True)
+        for a, b in zip(
+            partition(99, blocks=9, in_place_key=SHARED), partition(99, blocks=9, in_place_key=SHARED), strict=True
+        )
     )
     assert not all(np.array_equal(a, b) for a, b in zip(partition(99, blocks=9), partition(99, blocks=9), strict=True))
 
@@ -114,3 +131,95 @@ def test_unit_numbers_follow_first_appearance_by_either_route(names: list[int]) 
     assert np.array_equal(by_sorting, expected)
     assert np.array_equal(by_dict, expected)
     assert np.array_equal(unit_numbers(np.asarray(by_sorting)), expected)
+
+
+# --- no key that a caller gives reaches the blocks --------------------------------------------------------------------
+
+ROWS = np.arange(4000, dtype=np.float64)
+NAMES = np.repeat(np.arange(2000), 2)
+
+
+class Witness:
+    """Note the first cell of every block that is fitted."""
+
+    def __init__(self, seen: list[float]) -> None:
+        self.seen = seen
+
+    def __deepcopy__(self, memo: object) -> "Witness":
+        return self
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        self.seen.append(float(records[0, 0]))
+        return Categorical(["no", "yes"], [0.5, 0.5])
+
+
+def watched(patched: pytest.MonkeyPatch, kind: type) -> list[float]:
+    """Return the list to which fits of this kind add what they see first."""
+    seen: list[float] = []
+    real = kind.fit  # type: ignore[attr-defined]
+
+    def fit(self: Any, records: NDArray[Any], *, seed: int) -> Any:
+        seen.append(float(records[0, 0]))
+        return real(self, records, seed=seed)
+
+    patched.setattr(kind, "fit", fit)
+    return seen
+
+
+def sampler_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen: list[float] = []
+    coupling = RaceCoupling(["no", "yes"])
+    sampler = PrivateSampler(Witness(seen), epsilon=1, delta="1e-3", blocks=40, records=3, coupling=coupling)
+    sampler.release(ROWS, units=NAMES, shared=SharedRandomness(1))
+    return seen
+
+
+def learner_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen = watched(patched, GaussianLearner)
+    learner = PrivateLearner(GaussianLearner(), epsilon=1, delta="1e-3", blocks=40, records=20)
+    learner.release(ROWS, shared=SharedRandomness(1))
+    return seen[:40]
+
+
+def agnostic_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen: list[float] = []
+    coupling = RaceCoupling(["no", "yes"])
+    learner = AgnosticPrivateLearner(Witness(seen), epsilon=1, delta="1e-3", parts=2, blocks=20, coupling=coupling)
+    learner.release(ROWS, shared=SharedRandomness(1))
+    return seen[:40]
+
+
+def two_stage_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen = watched(patched, GaussianLearner)
+    first = CoarseVotes(coupling=ShiftRounding(dimension=1), records=20, draws=4)
+    sampler = TwoStageSampler(GaussianLearner(), epsilon=2, delta="1e-3", blocks=40, records=20, first=first)
+    sampler.release(ROWS, shared=SharedRandomness(1))
+    return seen[:40]
+
+
+def density_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen = watched(patched, ColumnLocation)
+    PrivateDensity(GaussianLearner(), epsilon=8, delta="1e-3", random_state=1).fit(ROWS[:, None])
+    return seen
+
+
+def synthesis_blocks(patched: pytest.MonkeyPatch) -> list[float]:
+    seen = watched(patched, GaussianLearner)
+    plan = synthesise(ROWS, learner=GaussianLearner(), epsilon=1, delta="1e-3", seed=1).plan
+    return seen[: plan.blocks]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [sampler_blocks, learner_blocks, agnostic_blocks, two_stage_blocks, density_blocks, synthesis_blocks],
+)
+def test_A6_two_runs_with_one_public_key_have_other_blocks(
+    blocks: Callable[[pytest.MonkeyPatch], list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 first cells that agree by chance are rarer than 1e-6 by far: a block begins anywhere in the file."""
+    with monkeypatch.context() as one:
+        first = blocks(one)
+    with monkeypatch.context() as other:
+        second = blocks(other)
+    assert len(first) == len(second) >= 20
+    assert first != second

@@ -32,6 +32,7 @@ from accord.mechanisms import StableMode
 from accord.planning import agnostic_sizes, boosted_sizes, plan, theorem_sizes
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.testing import ReplayRandomness
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 CERTIFIED = ASKED | {"method": "certified"}
@@ -550,10 +551,10 @@ def test_parts_without_an_answer_are_stood_in_for() -> None:
     learner = AgnosticPrivateLearner(two, epsilon=1, delta="1e-3", parts=6, blocks=20, stand_in=[77])
     shared = SharedRandomness(4)
     data = np.ones((6 * 20 * 5, 1), dtype=np.int64)
-    parts = partition(len(data), blocks=6, shared=shared.child("parts"))
+    parts = partition(len(data), blocks=6, randomness=ReplayRandomness(4))
     data[parts[2]] = 5
     object.__setattr__(learner, "learner", Witness())
-    assert learner.release(data, shared=shared).value == Normal(0.0, 1.0)
+    assert learner.release(data, shared=shared, randomness=ReplayRandomness(4)).value == Normal(0.0, 1.0)
     (records,) = seen
     assert records.shape == (6, 1)
     assert records[2, 0] == 77

@@ -27,7 +27,7 @@ ODD: list[Any] = [
 def votes(data: list[Any], learner: Learner, coupling: Any) -> np.ndarray:
     records = as_records(data)
     shared = SharedRandomness(4)
-    rows = partition(len(records), blocks=BLOCKS, shared=shared)
+    rows = partition(len(records), blocks=BLOCKS, in_place_key=shared)
     laws = fit_blocks(learner, records, blocks=rows, shared=shared)
     keys: np.ndarray = coupling.couple(laws, records=20, draws=3, shared=shared).keys
     return keys

@@ -5,20 +5,22 @@ from collections.abc import Iterator
 from accord.learning.blocks import Progress, partition
 from accord.learning.intake import Intake
 from accord.privacy import ApproxDP, parallel_composition
-from accord.randomness import SharedRandomness
+from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = ["cut_into_parts", "of_one_part", "together"]
 
 
-def cut_into_parts(given: Intake, *, parts: int, shared: SharedRandomness) -> Iterator[Intake]:
-    """Yield the parts: ``floor(units / parts)`` units each, whole units only, by key and position alone.
+def cut_into_parts(
+    given: Intake, *, parts: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
+) -> Iterator[Intake]:
+    """Yield the parts: ``floor(units / parts)`` units each, whole units only, as `partition` cuts blocks.
 
     Formal guarantees
     -----------------
     - Every unit is in at most one part, with all its records (`partition`); so replacing one unit changes one part.
     """
     size = given.units // parts
-    for rows in partition(given.numbers, blocks=parts, shared=shared):
+    for rows in partition(given.numbers, blocks=parts, in_place_key=in_place_key, randomness=randomness):
         numbers = size if isinstance(given.numbers, int) else given.numbers[rows]
         yield Intake(records=given.records[rows], numbers=numbers, units=size, word=given.word)
 

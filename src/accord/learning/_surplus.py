@@ -7,9 +7,10 @@ from typing import final
 import numpy as np
 
 from accord.errors import InvalidParameter
+from accord.learning.blocks import order_of_units
 from accord.learning.intake import Intake
 from accord.planning import Certificate, Plan
-from accord.randomness import SharedRandomness
+from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = ["RecordsUse", "block_size_for", "leave_out"]
 
@@ -29,7 +30,7 @@ class RecordsUse:
     used
         Units in all blocks.
     left_out
-        Units that no block holds; which ones is decided by the shared key and their positions.
+        Units that no block holds; which ones is decided by chance, in secret.
 
     """
 
@@ -69,12 +70,14 @@ def _verifies(certificate: str, block_size: int) -> bool:
         return False
 
 
-def leave_out(given: Intake, *, keep: int, shared: SharedRandomness) -> Intake:
-    """Return ``keep`` of the units, chosen by key and position alone: replacing one unit replaces at most one kept."""
+def leave_out(
+    given: Intake, *, keep: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
+) -> Intake:
+    """Return ``keep`` of the units, chosen as `partition` does: replacing one unit replaces at most one kept."""
     if keep == given.units:
         return given
     kept = np.zeros(given.units, dtype=np.bool_)
-    kept[shared.stream("kept").permutation(given.units)[:keep]] = True
+    kept[order_of_units(given.units, in_place_key=in_place_key, randomness=randomness)[:keep]] = True
     if isinstance(given.numbers, int):
         return Intake(records=given.records[kept], numbers=keep, units=keep, word=given.word)
     rows = kept[given.numbers]

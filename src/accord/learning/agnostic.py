@@ -248,7 +248,9 @@ class AgnosticPrivateLearner:
         randomness: PrivateRandomness,
         progress: Progress | None,
     ) -> Iterator[NDArray[Any] | None]:
-        for number, part in enumerate(cut_into_parts(given, parts=self.parts, shared=shared.child("parts"))):
+        for number, part in enumerate(
+            cut_into_parts(given, parts=self.parts, in_place_key=None, randomness=randomness)
+        ):
             released = self.sampler.release(
                 part.records,
                 units=None if isinstance(part.numbers, int) else part.numbers,

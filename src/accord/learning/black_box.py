@@ -219,7 +219,7 @@ class PrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self.check(given.units, columns=given.records.shape[1])
-        kept = self._kept(given, shared=shared)
+        kept = self._kept(given, randomness=randomness)
         released = self.sampler.release(
             kept.records,
             units=None if isinstance(kept.numbers, int) else kept.numbers,
@@ -236,11 +236,11 @@ class PrivateLearner:
         )
         return Release(model, released.guarantee)
 
-    def _kept(self, given: Intake, *, shared: SharedRandomness) -> Intake:
+    def _kept(self, given: Intake, *, randomness: PrivateRandomness) -> Intake:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
         if size == given.units // self.sampler.blocks:
             return given
-        return leave_out(given, keep=size * self.sampler.blocks, shared=shared.child("surplus"))
+        return leave_out(given, keep=size * self.sampler.blocks, in_place_key=None, randomness=randomness)
 
     def _not_enough(self, units: int) -> Exception:
         plan = self.plan

@@ -14,32 +14,47 @@ from accord.errors import DataError, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.isolation import Isolation
 from accord.learning.records import as_unit_names
-from accord.randomness import SharedRandomness, require_shared
+from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared, uniform_order
 
-__all__ = ["Progress", "count_units", "fit_blocks", "partition", "unit_numbers"]
+__all__ = ["Progress", "count_units", "fit_blocks", "order_of_units", "partition", "unit_numbers"]
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); all three are public numbers or words."""
 
 
 def partition(
-    n_or_units: int | ArrayLike, *, blocks: int, shared: SharedRandomness | None = None
+    n_or_units: int | ArrayLike,
+    *,
+    blocks: int,
+    in_place_key: SharedRandomness | None = None,
+    randomness: PrivateRandomness | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
     """Return the row numbers of each block.
 
-    The units are put in an order that depends on ``shared`` and on their number alone; block i takes the i-th run of
-    ``floor(units / blocks)`` of them, and the surplus at the end of that order is left out.
+    The units are put in a secret order, uniformly random; block i takes the i-th run of ``floor(units / blocks)`` of
+    them, and the surplus at the end of that order is left out.
+
+    Formal guarantees
+    -----------------
+    - Neighbours are two datasets with the same number of units that differ in one unit: the replaced one may have
+      another name, another number of records, and its records may stand anywhere among the others, which keep their
+      relative order. With a secret order the law of all other blocks is the same for both.
+    - With ``in_place_key`` this holds only if the replaced unit keeps its place in the order of first appearance: then
+      every block but its own is equal for every key. A guarantee built on it is `REPLACE_ONE_IN_PLACE`.
+    - Not promised: that the order stays secret if somebody learns which records are in one block.
 
     Parameters
     ----------
     n_or_units
         The number n of records, each its own unit; or the unit of each record, shape (n,): all records of a unit go
-        to one block. Units are numbered by their first appearance; two datasets are neighbours when the records of
-        the unit at one position of this order are replaced.
+        to one block. Units are numbered by their first appearance.
     blocks
         Number of blocks, at least 1 and at most the number of units.
-    shared
-        Key of the order; by default a fresh one. It must be chosen without looking at the data.
+    in_place_key
+        A key that fixes the order, for who may know it. It must be chosen without looking at the data, and gives up
+        neighbours whose records stand elsewhere. By default the order is secret.
+    randomness
+        Secret source of the order; leave it out.
 
     Returns
     -------
@@ -60,7 +75,7 @@ def partition(
 
     Examples
     --------
-    >>> parts = partition(10, blocks=3, shared=SharedRandomness(1))
+    >>> parts = partition(10, blocks=3)
     >>> [len(part) for part in parts], len(set(np.concatenate(parts)))
     ([3, 3, 3], 9)
 
@@ -75,7 +90,7 @@ def partition(
             else "there are no records to cut into blocks."
         )
         raise NotEnoughRecords(message, needed=blocks, present=units)
-    order = require_shared(shared).stream("partition").permutation(units)
+    order = order_of_units(units, in_place_key=in_place_key, randomness=randomness)
     size = units // blocks
     if isinstance(number, int):
         return tuple(np.sort(order[block * size : (block + 1) * size]) for block in range(blocks))
@@ -85,6 +100,18 @@ def partition(
     rows = np.argsort(block_of_row, kind="stable")
     ends = np.searchsorted(block_of_row[rows], np.arange(blocks + 1))
     return tuple(rows[ends[block] : ends[block + 1]] for block in range(blocks))
+
+
+def order_of_units(
+    count: int, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness | None
+) -> NDArray[np.int64]:
+    """Return the numbers 0 .. count - 1 in a secret uniform order, or in the order of a key that others may know.
+
+    Whatever is cut by the numbers of units is cut along it, so that no other place decides how secret a cut is.
+    """
+    if in_place_key is not None:
+        return require_shared(in_place_key).stream("partition").permutation(count)
+    return uniform_order(count, randomness=require_private(randomness))
 
 
 def count_units(n_or_units: int | ArrayLike) -> int:

@@ -179,7 +179,7 @@ class BoostedPrivateLearner:
         guarantee = together(self.part.guarantee, parts=self.parts, word=given.word)
         with spending(ledger, guarantee, what=self._summary()):
             models = self._models(
-                cut_into_parts(given, parts=self.parts, shared=shared.child("parts")),
+                cut_into_parts(given, parts=self.parts, in_place_key=None, randomness=randomness),
                 shared=shared,
                 randomness=randomness,
                 progress=progress,

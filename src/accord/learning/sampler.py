@@ -175,10 +175,10 @@ class PrivateSampler:
             The unit of each record, shape (n,): all records of one person go to one block. By default each record is
             one.
         shared
-            Key of partition, learner seeds and, if it is isolated, coupling; by default a fresh one. Must not depend on
-            the data. Any other coupling has a fresh secret key of its own.
+            Key of learner seeds and, if it is isolated, coupling; by default a fresh one. Must not depend on the data.
+            Any other coupling has a fresh secret key of its own; and blocks are cut in secret, each time anew.
         randomness
-            Source of the release noise; leave it out.
+            Source of the blocks and of the release noise; leave it out.
         progress
             Told how far the fits are.
         ledger
@@ -200,7 +200,7 @@ class PrivateSampler:
         coupling, least = self._coupling_for(given.records.shape[1])
         mode = self._mode_for(coupling)
         self._refuse_small_blocks(given.units, least=least)
-        rows = partition(given.numbers, blocks=self.blocks, shared=shared.child("partition"))
+        rows = partition(given.numbers, blocks=self.blocks, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
         with spending(ledger, guarantee, what=self._summary(coupling)):
             laws = fit_blocks(

@@ -195,7 +195,7 @@ def synthesise(
     blocks, draws, records_per_vote
         k, R, l where a person has chosen them.
     seed
-        Fixes the shared parts (partition, learner seeds, coupling) for tests. The release noise is never seeded.
+        Fixes the shared parts (learner seeds, coupling) for tests. Blocks and release noise are never seeded.
 
     """
     table = as_records(records)

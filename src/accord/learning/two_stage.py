@@ -207,7 +207,7 @@ class TwoStageSampler:
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.records.shape[1], strength=strength)
         guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
-        rows = partition(given.numbers, blocks=self.blocks, shared=shared.child("partition"))
+        rows = partition(given.numbers, blocks=self.blocks, randomness=randomness)
         with spending(ledger, guarantee, what=self._summary()):
             laws = fit_blocks(
                 self.learner,

@@ -4,6 +4,7 @@ from accord.randomness.ambient import ambient_seed
 from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, uniform_below
 from accord.randomness.gaussian_cells import discrete_gaussian
 from accord.randomness.laplace_digits import discrete_laplace
+from accord.randomness.orders import uniform_order
 from accord.randomness.private import PrivateRandomness, require_private
 from accord.randomness.secret import SecretStream
 from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open, word_at
@@ -24,5 +25,6 @@ __all__ = [
     "two_sided_geometric",
     "uniform_below",
     "uniform_open",
+    "uniform_order",
     "word_at",
 ]

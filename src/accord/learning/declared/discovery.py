@@ -19,7 +19,13 @@ from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.ledger import Ledger, spending
 from accord.mechanisms import ABSTAIN, DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP, Neighbouring, NoAnswerType, Release
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+from accord.randomness import (
+    PrivateRandomness,
+    SharedRandomness,
+    require_private,
+    require_shared,
+    uniform_open,
+)
 
 __all__ = ["FORMS", "Discovered", "discover"]
 
@@ -127,7 +133,7 @@ def discover(
     numbers = unit_numbers(count if units is None else units)
     if not isinstance(numbers, int) and len(numbers) != count:
         raise InvalidParameter("units must name one unit a record.")
-    rows = _one_a_unit(numbers, shared=key)
+    rows = _one_a_unit(numbers, randomness=source)
     word = unit or ("record" if units is None else "unit")
     promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, word)
     budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
@@ -152,13 +158,13 @@ class _Budget:
         return self.epsilon * parts / _PARTS
 
 
-def _one_a_unit(numbers: int | NDArray[np.int64], *, shared: SharedRandomness) -> NDArray[np.int64]:
-    """Return one row of each unit: which one follows from the unit's number, its own records and the key alone."""
+def _one_a_unit(numbers: int | NDArray[np.int64], *, randomness: PrivateRandomness) -> NDArray[np.int64]:
+    """Return one row of each unit, in the order of units: which one is a secret draw of this unit's own."""
     if isinstance(numbers, int):
         return np.arange(numbers)
     counts = np.bincount(numbers)
     order = np.argsort(numbers, kind="stable")
-    place = np.floor(shared.stream("one a unit").random(len(counts)) * counts).astype(np.int64)
+    place = np.floor(uniform_open(randomness.words(len(counts))) * counts).astype(np.int64)
     chosen: NDArray[np.int64] = order[np.cumsum(counts) - counts + np.minimum(place, counts - 1)]
     return chosen
 

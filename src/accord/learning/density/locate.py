@@ -244,7 +244,7 @@ def locate(
         raise InvalidParameter("records must have the number of columns of the plan.")
     if count_units(numbers) < plan.blocks:
         raise NotEnoughRecords("there are fewer units than blocks.", needed=plan.blocks, present=count_units(numbers))
-    rows = partition(numbers, blocks=plan.blocks, shared=shared.child("partition"))
+    rows = partition(numbers, blocks=plan.blocks, randomness=randomness)
     described = np.full((columns, 3), np.nan)
     agreement: list[float | None] = []
     for place, group in enumerate(plan.groups):
