@@ -4,15 +4,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.accord-setup
-UV_MINIMUM := 0.7
+LOCK := requirements.txt
 
 # The first of these that is new enough and can make environments; PYTHON=/path/to/python chooses another.
 PYTHON ?=
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.14 python3.13 python3.12 python3.11 python3)
 
 # uv works on .venv alone, with .venv's own interpreter, whatever environment is active.
-UV = env -u VIRTUAL_ENV -u CONDA_PREFIX UV_PROJECT_ENVIRONMENT="$(CURDIR)/$(VENV)" UV_PYTHON="$(CURDIR)/$(BIN)/python" \
-	UV_PYTHON_DOWNLOADS=never $(BIN)/uv
+UV = env -u VIRTUAL_ENV -u CONDA_PREFIX UV_PYTHON="$(CURDIR)/$(BIN)/python" UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 
 # One thread a worker: the tests use all cores by themselves.
 export OMP_NUM_THREADS ?= 1
@@ -20,12 +19,17 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test nightly bench format clean
+.PHONY: help setup lock demo test nightly bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
 
-setup: $(STAMP) ## make .venv with everything needed (again only when pyproject.toml or uv.lock changed)
+setup: $(STAMP) ## make .venv with everything needed (again only when pyproject.toml or the lock changed)
+
+lock: $(STAMP) ## write requirements.txt anew after a change of dependencies (OPTIONS=--upgrade for the newest versions)
+	$(UV) pip compile --quiet --universal --generate-hashes --python-version 3.11 --all-extras --group dev \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(OPTIONS) \
+		--output-file $(LOCK) pyproject.toml
 
 demo: $(STAMP) ## make private synthetic flights from the example table
 	$(BIN)/accord demo
@@ -63,8 +67,11 @@ $(BIN)/python:
 	echo "make: no Python >= 3.11 with venv and ensurepip found; install one (Debian: python3-venv) or say PYTHON=/path/to/python" >&2; \
 	exit 1
 
-$(STAMP): pyproject.toml uv.lock $(BIN)/python
-	@$(BIN)/uv --version >/dev/null 2>&1 || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=$(UV_MINIMUM)'
-	$(UV) sync --frozen --inexact
+# Every download is checked against the hashes of the lock, from whatever index pip and uv are set to: uv itself first.
+# accord is built by the locked tools.
+$(STAMP): pyproject.toml $(LOCK) $(BIN)/python
+	@awk '/^[^ #]/ { mine = /^uv==/ } mine' $(LOCK) > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.txt
+	$(UV) pip install --quiet --require-hashes --no-deps -r $(LOCK)
+	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -5,10 +5,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import accord
 
@@ -133,18 +136,38 @@ def test_the_name_of_a_generator_is_free_for_annotations() -> None:
 # --- what is shipped --------------------------------------------------------------------------------------------------
 
 
-def test_lock_file_names_only_the_public_index() -> None:
-    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
-    for package in lock["package"]:
-        if package["name"] == "accord":
-            assert package["source"] == {"editable": "."}
-            continue
-        assert package["source"] == {"registry": "https://pypi.org/simple"}, package["name"]
-        files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
-        assert files, package["name"]
-        for file in files:
-            assert file["url"].startswith("https://files.pythonhosted.org/"), file["url"]
-            assert file["hash"].startswith("sha256:"), file["url"]
+def pins(lock: str) -> list[tuple[Requirement, list[str]]]:
+    """Each requirement of a lock with its hashes."""
+    whole = [line for line in lock.replace("\\\n", " ").splitlines() if line and not line.lstrip().startswith("#")]
+    return [(Requirement(line.split(" --hash=")[0]), line.split(" --hash=")[1:]) for line in whole]
+
+
+def test_every_pin_of_the_lock_has_hashes_and_none_names_an_index() -> None:
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert "http" not in text
+    assert not re.search(r"^\s*-|index|find-links|file:|://| @ ", re.sub(r"--hash=\S+", "", text), flags=re.MULTILINE)
+    locked = pins(text)
+    assert len(locked) > 50
+    for requirement, hashes in locked:
+        assert re.fullmatch(r"==[^,*]+", str(requirement.specifier)), requirement
+        assert hashes, requirement
+        for found in hashes:
+            assert re.fullmatch(r"sha256:[0-9a-f]{64}", found.strip()), requirement
+
+
+def test_the_lock_holds_all_that_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    locked: dict[str, list[str]] = {}
+    for requirement, _ in pins((ROOT / "requirements.txt").read_text(encoding="utf-8")):
+        version = str(requirement.specifier).removeprefix("==")
+        locked.setdefault(canonicalize_name(requirement.name), []).append(version)
+    extras = project["project"]["optional-dependencies"].values()
+    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"], *chain.from_iterable(extras)]
+    for text in [*asked, *project["build-system"]["requires"]]:
+        requirement = Requirement(text)
+        versions = locked.get(canonicalize_name(requirement.name), [])
+        assert versions, f"{text} is not in the lock: make lock"
+        assert all(requirement.specifier.contains(version) for version in versions), f"{text}: make lock"
 
 
 def test_example_table_is_whole_small_and_bare() -> None:
