@@ -5,17 +5,27 @@ applied to within its declared sensitivity. Somewhere the whole sensitivity is u
 """
 
 import csv
+import hashlib
 import io
+import os
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
 from typer.testing import CliRunner
 
+from accord import PrivateDensity
 from accord.cli.app import app
+from accord.learners import GaussianLearner
+from accord.learning import PrivateLearner, PrivateSampler
+from accord.randomness import SharedRandomness
 from accord.testing import Tape
 
 Row = list[str]
@@ -182,27 +192,50 @@ class Trial:
     calls: int
 
 
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Freeze what the operating system gives; calling the fixture starts it again."""
+    count = [0]
+
+    def bytes_of_system(size: int) -> bytes:
+        count[0] += 1
+        return hashlib.shake_256(f"system {count[0]}".encode()).digest(size)
+
+    monkeypatch.setattr(os, "urandom", bytes_of_system)
+
+    def start() -> None:
+        count[0] = 0
+
+    return start
+
+
 def try_neighbours(
     program: Program,
     rows: Rows,
     make: Callable[[random.Random], Row],
     *,
+    system: Callable[[], None],
     trials: int,
     several: bool,
-    answers: bool = True,
 ) -> Trial:
+    """Record a program, play it to its own table and then to neighbours."""
     tape = Tape()
+    system()
     with tape.recording():
         first = program(rows)
     assert tape.calls, "no mechanism ran: the comparison would be empty"
-    if answers:
-        assert first.get("code", b"0") == b"0", first
+    assert first.get("code", b"0") == b"0", first
+    system()
+    with tape.playing():
+        expected = program(rows)  # noise takes nothing from the system when it is played
+    assert tape.faults == []
     for trial in range(trials):
+        system()
         with tape.playing():
-            second = program(neighbour(rows, make, source=random.Random(trial), several=several))
+            found = program(neighbour(rows, make, source=random.Random(trial), several=several))
         assert tape.faults == [], trial
-        assert second.keys() == first.keys(), trial
-        assert [name for name in first if second[name] != first[name]] == [], trial
+        assert found.keys() == expected.keys(), trial
+        assert [name for name in expected if found[name] != expected[name]] == [], trial
     return Trial(used=tape.used, calls=len(tape.calls))
 
 
@@ -214,30 +247,163 @@ CASES = {
 }
 
 
-def run_synth(case: str, folder: Path, *, trials: int) -> Trial:
+def run_synth(case: str, folder: Path, *, system: Callable[[], None], trials: int) -> Trial:
     several, bounds, count, epsilon = CASES[case]
     schema = KINDS.format(unit='unit = "who"' if several else "", bounds=bounds)
     rows = (visits if several else records)(count, usual, seed=1)
-    return try_neighbours(
-        synth(folder, schema=schema, names=NAMES, epsilon=epsilon), rows, usual, trials=trials, several=several
-    )
+    program = synth(folder, schema=schema, names=NAMES, epsilon=epsilon)
+    return try_neighbours(program, rows, usual, system=system, trials=trials, several=several)
 
 
 def show(case: str, trial: Trial) -> None:
     shares = ", ".join(f"{name} {float(share):.3f}" for name, share in sorted(trial.used.items()))
-    print(f"{case}: {trial.calls} releases; largest share of a sensitivity in use: {shares}")  # noqa: T201 - shown by make nightly
+    print(f"{case}: {trial.calls} releases; largest share of a sensitivity in use: {shares}")  # noqa: T201 - nightly shows it
 
 
 @pytest.mark.parametrize("case", ["records, bounds", "units, bounds"])
-def test_synth_on_neighbours_moves_within_sensitivities_and_leaves_equal_bytes(case: str, tmp_path: Path) -> None:
-    trial = run_synth(case, tmp_path, trials=3)
+def test_synth_on_neighbours(case: str, tmp_path: Path, system: Callable[[], None]) -> None:
+    trial = run_synth(case, tmp_path, system=system, trials=3)
     show(case, trial)
     assert max(trial.used.values()) > Fraction(99, 100)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES)
-def test_synth_on_many_neighbours(case: str, tmp_path: Path) -> None:
-    trial = run_synth(case, tmp_path, trials=40 if "no bounds" not in case else 10)
+def test_synth_on_many_neighbours(case: str, tmp_path: Path, system: Callable[[], None]) -> None:
+    trial = run_synth(case, tmp_path, system=system, trials=10 if "no bounds" in case else 40)
     show(case, trial)
+    assert max(trial.used.values()) > Fraction(99, 100)
+
+
+# --- many columns: tables are chosen in rounds ------------------------------------------------------------------------
+
+WIDE = 25
+
+
+def wide(source: random.Random) -> Row:
+    """A record of labels and numbers that depend on each other."""
+    level = source.randrange(3)
+    return [
+        *(source.choice(["s", "p", "q", "r"][: 2 + level]) for _ in range(WIDE - 8)),
+        *(str(source.randrange(10) + 10 * level) for _ in range(8)),
+    ]
+
+
+def run_wide(folder: Path, *, several: bool, system: Callable[[], None], trials: int) -> Trial:
+    names = [f"c{place}" for place in range(WIDE)]
+    columns = [
+        f'[[columns]]\nname = "{name}"\nkind = "category"\ncategories = ["p", "q", "r", "s"]\nunreadable = "missing"\n'
+        for name in names[:-8]
+    ] + [
+        f'[[columns]]\nname = "{name}"\nkind = "integer"\nbounds = [0, 40]\nunreadable = "missing"\n'
+        for name in names[-8:]
+    ]
+    schema = "version = 2\n" + ('unit = "who"\n' if several else "") + "".join(columns)
+    rows = (visits if several else records)(400, wide, seed=2)
+    program = synth(folder, schema=schema, names=names, epsilon="2")
+    return try_neighbours(program, rows, wide, system=system, trials=trials, several=several)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("several", [False, True])
+def test_synth_in_rounds_on_neighbours(several: bool, tmp_path: Path, system: Callable[[], None]) -> None:  # noqa: FBT001
+    trial = run_wide(tmp_path, several=several, system=system, trials=8)
+    show(f"{WIDE} columns", trial)
+    assert trial.used["Exponential"] > Fraction(1, 4)
+    assert max(trial.used.values()) > Fraction(99, 100)
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+
+
+def unknown(source: random.Random) -> Row:
+    return [
+        f"t{source.randrange(10**6)}",
+        source.choice(["north", "south"]),
+        repr(source.gauss(5, 2)),
+        str(source.randrange(1000)),
+        source.choice(["true", "false"]),
+        f"2020-0{source.randrange(1, 10)}-1{source.randrange(10)}",
+    ]
+
+
+def run_discovery(folder: Path, *, several: bool, system: Callable[[], None], trials: int) -> Trial:
+    names, data = ["free", "cat", "num", "int", "bool", "date"], folder / "data.csv"
+    unit = ("--unit", "who") if several else ()
+
+    def program(rows: Rows) -> dict[str, bytes]:
+        write(rows, data, names)
+        return command(["schema", str(data), "--discover", "--epsilon", "60", "--delta", "1e-3", *unit], ())
+
+    rows = (visits if several else records)(400 if several else 800, unknown, seed=3)
+    return try_neighbours(program, rows, unknown, system=system, trials=trials, several=several)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_discovery_on_neighbours(several: bool, tmp_path: Path, system: Callable[[], None]) -> None:  # noqa: FBT001
+    trial = run_discovery(tmp_path, several=several, system=system, trials=3)
+    show("discovery", trial)
+    assert max(trial.used.values()) > Fraction(99, 100)
+
+
+# --- blocks: sampler, learner, density --------------------------------------------------------------------------------
+
+
+def numeric(source: random.Random) -> Row:
+    return [repr(source.gauss(50, 9)), repr(source.gauss(-3, 1))]
+
+
+def cells(rows: Rows) -> np.ndarray[Any, Any]:
+    """The numbers of a table, each read alone: what is no number is missing."""
+
+    def read(cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return float("nan")
+
+    return np.array([[read(cell) for cell in row[:-1]] for row in rows])
+
+
+def owners(rows: Rows, *, several: bool) -> list[str] | None:
+    return [row[-1] for row in rows] if several else None
+
+
+def by_sampler(rows: Rows, *, several: bool) -> dict[str, bytes]:
+    sampler = PrivateSampler(GaussianLearner(), epsilon=3, delta="1e-4", blocks=30, records=20, draws=8)
+    release = sampler.release(cells(rows), units=owners(rows, several=several), shared=SharedRandomness(5))
+    return {"value": pickle.dumps(release.value), "guarantee": repr(release.guarantee).encode()}
+
+
+def by_learner(rows: Rows, *, several: bool) -> dict[str, bytes]:
+    learner = PrivateLearner(GaussianLearner(), epsilon=3, delta="1e-4", blocks=30, records=20, draws=8)
+    release = learner.release(cells(rows), units=owners(rows, several=several), shared=SharedRandomness(5))
+    return {"value": repr(release.value).encode(), "guarantee": repr(release.guarantee).encode()}
+
+
+def by_density(rows: Rows, *, several: bool) -> dict[str, bytes]:
+    density = PrivateDensity(
+        GaussianMixture(2), epsilon=40, delta="1e-3", random_state=3, unit="who" if several else None
+    )
+    density.fit(cells(rows), groups=owners(rows, several=several))
+    return {
+        "law": repr(density.model_).encode(),
+        "sample": density.sample(20).tobytes(),
+        "report": repr(density.report_).encode(),
+        "guarantee": repr(density.guarantee_).encode(),
+        "columns": repr(density.n_features_in_).encode(),
+    }
+
+
+ROADS = {"sampler": by_sampler, "learner": by_learner, "density": by_density}
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("road", ROADS)
+def test_blocks_on_neighbours(road: str, several: bool, system: Callable[[], None]) -> None:  # noqa: FBT001
+    rows = (visits if several else records)(900, numeric, seed=4)
+    trial = try_neighbours(
+        lambda table: ROADS[road](table, several=several), rows, numeric, system=system, trials=4, several=several
+    )
+    show(road, trial)
     assert max(trial.used.values()) > Fraction(99, 100)
