@@ -34,12 +34,17 @@ lock: $(STAMP) ## write requirements.txt anew after a change of dependencies (OP
 demo: $(STAMP) ## make private synthetic flights from the example table
 	$(BIN)/accord demo
 
-test: $(STAMP) ## every check but the long ones: lint, format, types, layers, tests
+ifdef AREA
+test: $(STAMP)
+	$(BIN)/python tests/areas.py $(AREA) -n auto --dist worksteal
+else
+test: $(STAMP) ## every check but the long ones: lint, format, types, layers, tests (AREA=couplings: the tests of one area)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto --dist worksteal
+endif
 
 nightly: $(STAMP) ## the long tests
 	$(BIN)/pytest -m nightly

@@ -1,13 +1,20 @@
 """Rules for the tests themselves: what they must not depend on."""
 
 import ast
+import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).resolve().parents[1]
+SOURCE = TESTS.parent / "src" / "accord"
 PROFILE = TESTS / "conftest.py"
 CLOCKS = {
     "time": {"monotonic", "perf_counter", "process_time", "thread_time", "time", "clock_gettime"},
@@ -94,3 +101,72 @@ def test_J13_one_profile_without_deadlines_holds_for_all() -> None:
     files = [path for path in sorted(TESTS.rglob("*.py")) if path != PROFILE]
     said = {str(path.relative_to(TESTS)): deadlines_set(path.read_text(encoding="utf-8")) for path in files}
     assert {name: words for name, words in said.items() if words} == {}, "the profile stands in tests/conftest.py"
+
+
+# --- areas ------------------------------------------------------------------------------------------------------------
+
+
+def areas() -> ModuleType:
+    """``tests/areas.py``, which is a script."""
+    specification = importlib.util.spec_from_file_location("areas", TESTS / "areas.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_every_test_file_belongs_to_an_area_and_every_room_is_one() -> None:
+    module = areas()
+    files = sorted(TESTS.rglob("test_*.py"))
+    homeless = [str(path.relative_to(TESTS)) for path in files if not module.areas_of(path)]
+    assert homeless == [], "give it a pattern in tests/areas.py"
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms | {*module.INNER, "house"} == module.AREAS.keys()
+    for area in module.AREAS:
+        assert module.files_of(area), area
+    sources = {path for area in module.AREAS for path in module.sources_of(area)}
+    seen = {found for path in sources for found in ([path] if path.suffix == ".py" else path.rglob("*.py"))}
+    assert seen == set(SOURCE.rglob("*.py"))  # each example is in some area
+
+
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        ("exact/test_race.py", {"couplings"}),
+        ("contract/test_couplings.py", {"couplings", "testing"}),
+        ("unit/test_refine.py", {"density"}),
+        ("guards/test_house.py", {"house"}),
+    ],
+)
+def test_an_area_is_found_by_the_name_of_a_file(file: str, found: set[str]) -> None:
+    assert areas().areas_of(TESTS / file) == found
+
+
+def test_a_file_that_no_pattern_names_belongs_to_what_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = areas()
+    monkeypatch.setattr(module, "TESTS", tmp_path)
+    path = tmp_path / "test_x.py"
+    path.write_text("import accord.laws\nfrom accord.errors import FitFailed\nfrom accord.learning.density import x\n")
+    assert module.areas_of(path) == {"laws", "density"}
+
+
+def test_one_area_runs_alone_and_an_unknown_one_is_refused() -> None:
+    command = [sys.executable, str(TESTS / "areas.py")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    run: dict[str, Any] = {
+        "capture_output": True,
+        "text": True,
+        "cwd": TESTS.parent,
+        "env": environment,
+    }
+    done = subprocess.run([*command, "evaluation", "--collect-only", "-q"], check=False, **run)
+    assert done.returncode == 0
+    names = {line.split("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert "tests/unit/test_evaluation.py" in names
+    assert all(name == "tests/unit/test_evaluation.py" or name.startswith("src/accord/evaluation/") for name in names)
+    refused = subprocess.run([*command, "coupling"], check=False, **run)
+    assert refused.returncode == 2
+    assert "no area 'coupling': choose one of accounting," in refused.stderr
