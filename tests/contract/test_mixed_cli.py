@@ -161,7 +161,6 @@ def frozen_release(*_: Any, **__: Any) -> TableRelease:
         composition="basic: one stage",
         stages=(StageFacts(what="all", mechanism="none", epsilon="2", delta="1e-6"),),
         model={"family": "tables", "columns": [], "measured": [], "cells": 1},
-        errors={1: 0.01, 2: 0.1},
         draw=draw,
     )
 
@@ -241,7 +240,7 @@ def test_a_dry_run_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "enough? no" in few.stdout
     as_json = json.loads(synth("--dry-run", "--size", "6000", "--json").stdout)
     assert as_json["units"] == 6000
-    assert as_json["expected_errors"]["1"] < 0.1
+    assert as_json["expected_errors"]["smokes"] < 0.1
     assert "--size" in synth("--dry-run").stderr
     assert synth("--size", "5").exit_code == 2
 

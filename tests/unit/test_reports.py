@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from accord.evaluation import evaluate, train_synthetic_test_real
+from accord.learning.declared.errors import ColumnAccuracy, TableErrors
+from accord.marginals import PairError
 from accord.privacy import ApproxDP
 from accord.reports import Claim, Report, Stage, check_release, curator_page, release_json, report_page, tables_of
 from accord.tables import Column, Schema
@@ -39,8 +41,29 @@ def cells(rows: int = 2000, *, seed: int = 1) -> list[Any]:
     return [carrier, delay, generator.normal(500, 100, rows), np.round(generator.uniform(18000, 18365, rows)), late]
 
 
+def errors() -> TableErrors:
+    """Made-up errors of every column of SCHEMA and of two pairs."""
+    sizes = {"<b>carrier</b>": 4, "late": 3}
+    columns = {}
+    for column in SCHEMA.read:
+        size = sizes.get(column.name, 11)
+        shares = np.full(size, 1 / size)
+        columns[column.name] = ColumnAccuracy(
+            error=0.004,
+            merged=0.001,
+            shares=shares,
+            low=shares - 0.01,
+            high=shares + 0.01,
+            edges=() if column.is_label else tuple(np.linspace(-60, 20000, 11).tolist()),
+        )
+    names = [column.name for column in SCHEMA.read]
+    return TableErrors(
+        columns=columns, pairs={(names[0], other): PairError(error=0.02, merged=0.3) for other in names[1:3]}
+    )
+
+
 def report(**changes: Any) -> Report:
-    columns, pairs = tables_of(cells(), schema=SCHEMA, errors={1: 0.004, 2: 0.02})
+    columns, pairs = tables_of(cells(), schema=SCHEMA, errors=errors())
     made = Report(
         version="0.1.0",
         guarantee=ApproxDP("1", "1e-6", unit="person"),

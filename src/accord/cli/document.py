@@ -10,6 +10,7 @@ from accord import __version__
 from accord._exact import to_fraction
 from accord.cli.outcome import Outcome
 from accord.distributions import Categorical, Distribution, Normal
+from accord.learning.declared.errors import TableErrors
 from accord.ledger import Statement
 from accord.ledger.figures import as_float, exact_text, short_text
 from accord.privacy import ApproxDP, PureDP
@@ -112,7 +113,20 @@ def _plan(outcome: Outcome) -> dict[str, Any]:
             }
             for stage in release.stages
         ],
-        "expected_errors": {str(way): error for way, error in sorted(release.errors.items())},
+        **_expected(release.errors),
+    }
+
+
+def _expected(errors: TableErrors | None) -> dict[str, Any]:
+    """Return the expected error of each column and measured pair; nothing is said of others."""
+    if errors is None:
+        return {"expected_errors": {}, "expected_pair_errors": []}
+    return {
+        "expected_errors": {name: column.error for name, column in errors.columns.items()},
+        "expected_pair_errors": [
+            {"names": list(names), "expected_error": pair.error, "merged_share": pair.merged}
+            for names, pair in errors.pairs.items()
+        ],
     }
 
 

@@ -27,11 +27,11 @@ _GOOD, _FAIR = 0.02, 0.1
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What a run would do: lines for people, expected errors by number of columns, a word on whether n is enough."""
+    """What a run would do: lines for people, expected errors by column, a word on whether n is enough."""
 
     units: int
     lines: tuple[str, ...]
-    errors: dict[int, float]
+    errors: dict[str, float]
     enough: str
 
 
@@ -88,7 +88,7 @@ def document(found: DryRun) -> dict[str, Any]:
         "dry_run": True,
         "units": found.units,
         "plan": list(found.lines),
-        "expected_errors": {str(way): error for way, error in sorted(found.errors.items())},
+        "expected_errors": dict(found.errors),
         "enough": found.enough,
     }
 

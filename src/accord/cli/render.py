@@ -100,8 +100,8 @@ def _plan(plan: dict[str, Any]) -> Iterator[Line]:
             detail = f", {stage['detail']}" if stage["detail"] else ""
             yield escaped(stage["what"]), f"{stage['mechanism']}{detail}{spent}".lstrip(", ")
         yield "composition", plan["composition"]
-        for way, error in plan["expected_errors"].items():
-            yield f"expected error, {way}", f"{error:.2g} in total variation by noise, in tables of {way} columns"
+        for name, error in plan["expected_errors"].items():
+            yield f"expected error, {escaped(name)}", f"{error:.2g} in total variation"
         return
     yield "units", f"{plan['units']} in {plan['blocks']} blocks of {plan['block_size']}"
     yield "records per vote", str(plan["records_per_vote"])

@@ -1,5 +1,6 @@
 """A private model of many columns together, from noisy tables of a few columns each."""
 
+from accord.marginals._errors import COVERAGE, ColumnError, ModelErrors, PairError
 from accord.marginals.binning import NumericBinning
 from accord.marginals.domain import Column, ColumnKind, Domain
 from accord.marginals.learner import MarginalLearner
@@ -7,12 +8,16 @@ from accord.marginals.model import MarginalModel
 from accord.marginals.plan import ExpectedError, MarginalPlan
 
 __all__ = [
+    "COVERAGE",
     "Column",
+    "ColumnError",
     "ColumnKind",
     "Domain",
     "ExpectedError",
     "MarginalLearner",
     "MarginalModel",
     "MarginalPlan",
+    "ModelErrors",
     "NumericBinning",
+    "PairError",
 ]

@@ -10,7 +10,7 @@ from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, noise_size, sizes_of
 from accord.privacy import ApproxDP
 
-__all__ = ["CHOICE", "CHOSEN", "FULL", "ONES", "PRODUCTS", "SQUARES", "make_plan", "pair_name"]
+__all__ = ["CHOICE", "CHOSEN", "FULL", "ONES", "PRODUCTS", "RARE", "SQUARES", "make_plan", "pair_name"]
 
 FULL = "table of all columns"
 ONES = "table of one column"
@@ -18,6 +18,8 @@ PRODUCTS = "sum of products of two columns' scores"
 SQUARES = "sum of squared scores of a column"
 CHOICE = "choice of a table"
 CHOSEN = "chosen table"
+RARE = 3
+"""So many deviations of noise a code must hold, by its noisy count, not to be put together with others."""
 
 _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
@@ -26,6 +28,7 @@ _LARGEST_SHARE = 0.07
 _SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
+_MOST_NOISE = 0.5
 _ROOT_8 = math.sqrt(8)
 
 
@@ -43,7 +46,7 @@ def make_plan(
     budget = _Budget(promised, whole)
     groups = _most_groups(domain, max_cells=max_cells)
     pairs = math.comb(domain.dimension, 2)
-    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups)):
+    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units)):
         mode, steps, groups = "full", [_full_step(promised, whole)], max(domain.shape)
     elif groups is not None and pairs <= _MOST_PAIRS and rounds is None:
         mode, steps = "pairs", _pair_steps(domain, budget, groups, units=units, triples=triples)
@@ -63,7 +66,7 @@ def make_plan(
         spent=promised.epsilon if spent is None else spent,
         most_groups=groups,
         number_groups=groups if mode == "full" else min(groups, _number_groups(steps, units=units * whole)),
-        errors=_errors(domain, steps, mode=mode, groups=groups, units=units * whole),
+        errors=_errors(domain, steps, groups=groups, units=units * whole),
     )
 
 
@@ -120,11 +123,14 @@ def _full_step(promised: ApproxDP, whole: int) -> Step:
     return Step(FULL, Noise.LAPLACE, 1, 2 * whole / promised.epsilon, whole)
 
 
-def _full_is_better(domain: Domain, budget: _Budget, groups: int | None) -> bool:
-    """Return whether pairs summed from the full table have less noise than pairs measured one by one."""
-    if groups is None:
-        return False
+def _full_is_better(domain: Domain, budget: _Budget, groups: int | None, units: int) -> bool:
+    """Return whether pairs summed from the full table have less noise than pairs measured one by one.
+
+    Not where the full table is mostly noise: cutting it back to a law flattens every column.
+    """
     scale = 2 / budget.epsilon
+    if groups is None or expected_error(domain.cells, math.sqrt(2) * scale, units=units) > _MOST_NOISE:
+        return False
     fine = sizes_of(domain.shape, list(combinations(range(domain.dimension), 2)))
     coarse = sizes_of(_capped(domain, groups), list(combinations(range(domain.dimension), 2)))
     full = [noise_size(size, math.sqrt(2) * scale * math.sqrt(domain.cells / size)) for size in fine]
@@ -194,29 +200,42 @@ def _round_steps(domain: Domain, budget: _Budget, rounds: int) -> list[Step]:
     ]
 
 
-def _errors(domain: Domain, steps: Sequence[Step], *, mode: str, groups: int, units: int) -> tuple[ExpectedError, ...]:
-    shape = domain.shape
-    capped = _capped(domain, groups)
+def _errors(domain: Domain, steps: Sequence[Step], *, groups: int, units: int) -> tuple[ExpectedError, ...]:
+    """Return the expected error of each column and of each table that is measured for certain, from its own noise."""
+    names = [column.name for column in domain.columns]
+    ones, tables = _certain(domain, steps, groups=groups)
     found = []
+    for place, size in enumerate(domain.shape):
+        precision = ones**-2 if ones else 0.0
+        # Rare codes are put together by the column's own counts: then no other table counts them one by one.
+        if not ones or size * RARE * ones <= units:
+            for table, of, deviation in tables:
+                if place in table:
+                    precision += of[place] / (math.prod(of[column] for column in table) * deviation**2)
+        found.append(_expected((names[place],), size, 1 / math.sqrt(precision), units=units))
+    for table, of, deviation in tables:
+        cells = math.prod(of[column] for column in table)
+        found.append(_expected(tuple(names[column] for column in table), cells, deviation, units=units))
+    return tuple(found)
+
+
+def _certain(
+    domain: Domain, steps: Sequence[Step], *, groups: int
+) -> tuple[float, list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
+    """Return the noise of single columns, 0 if they are not measured, and each larger table's columns, shape, noise."""
+    pairs = {pair_name(domain, pair): pair for pair in combinations(range(domain.dimension), 2)}
+    ones, tables = 0.0, []
     for step in steps:
-        if step.noise is Noise.LAPLACE:
+        if step.what == ONES:
+            ones = float(step.number)
+        elif step.what == FULL:
             deviation = math.sqrt(2) * float(step.number)
-            found.append(ExpectedError(len(shape), 1, expected_error(math.prod(shape), deviation, units=units)))
-        elif step.what == ONES:
-            error = sum(expected_error(size, float(step.number), units=units) for size in shape) / len(shape)
-            found.append(ExpectedError(1, len(shape), error))
-        elif step.what == CHOSEN:
-            for way in (2, 3) if mode == "rounds" else (3,):
-                sizes = sizes_of(capped, list(combinations(range(len(shape)), way)))
-                errors = [expected_error(size, float(step.number), units=units) for size in sizes]
-                allowed = [error for error in errors if error <= _MOST_EXPECTED]
-                if allowed:
-                    found.append(ExpectedError(way, step.times, sum(allowed) / len(allowed)))
-    pairs = [step for step in steps if step.noise is Noise.GAUSSIAN and step.what not in {ONES, CHOSEN}]
-    if pairs:
-        sizes = sizes_of(capped, list(combinations(range(len(shape)), 2)))
-        errors = [
-            expected_error(size, float(step.number), units=units) for size, step in zip(sizes, pairs, strict=True)
-        ]
-        found.append(ExpectedError(2, len(pairs), sum(errors) / len(errors)))
-    return tuple(sorted(found, key=lambda error: error.way))
+            ones = deviation if domain.dimension == 1 else 0.0
+            tables += [] if domain.dimension == 1 else [(tuple(range(domain.dimension)), domain.shape, deviation)]
+        elif step.what in pairs:
+            tables.append((pairs[step.what], _capped(domain, groups), float(step.number)))
+    return ones, tables
+
+
+def _expected(columns: tuple[str, ...], cells: int, deviation: float, *, units: int) -> ExpectedError:
+    return ExpectedError(columns, cells, expected_error(cells, deviation, units=units))

@@ -13,9 +13,10 @@ from accord.marginals._budget import ROOT_2, Step
 from accord.marginals._coarse import Grouping, grouped, nearest_law
 from accord.marginals._counts import Counted
 from accord.marginals._dense import DenseEngine, Tables
+from accord.marginals._errors import ModelErrors, measured_pairs, model_errors
 from accord.marginals._fit import STRENGTH, Feature, Fitted, Noisy, fit
 from accord.marginals._junction import junction_tree
-from accord.marginals._planning import CHOICE, CHOSEN, FULL, ONES, PRODUCTS, SQUARES, pair_name
+from accord.marginals._planning import CHOICE, CHOSEN, FULL, ONES, PRODUCTS, RARE, SQUARES, pair_name
 from accord.marginals._tree import TreeEngine
 from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.model import MarginalModel
@@ -28,7 +29,6 @@ __all__ = ["Run"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Progress = Callable[[int, int, str], None]
-_RARE = 3
 _MOST_EXPECTED = 0.25
 _ITERATIONS, _LEAST_ITERATIONS, _LAST_ITERATIONS = 60, 200, 1000
 _WORK = 1 << 30
@@ -97,6 +97,7 @@ class Run:
         self._noisy: list[Noisy] = []
         self._features: list[Feature] = []
         self._groupings: tuple[Grouping, ...] = ()
+        self._ones_noisy: list[tuple[Floats, float]] = []
         self._total = 0
         self._engine: DenseEngine | TreeEngine | None = None
         self._fitted: Fitted | None = None
@@ -122,6 +123,22 @@ class Run:
             _engine=self._engine,
             _potentials=self._fitted.potentials,
             _groupings=self._groupings,
+            errors=self._errors(),
+        )
+
+    def _errors(self) -> ModelErrors:
+        assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
+        shape = tuple(grouping.groups for grouping in self._groupings)
+        tables: list[tuple[int, ...]] = [(place,) for place in range(len(shape))]
+        tables += measured_pairs(self._noisy)
+        laws = self._engine.several(self._fitted.potentials, tables)
+        return model_errors(
+            dict(zip(tables, laws, strict=True)),
+            self._noisy,
+            shape=shape,
+            groupings=self._groupings,
+            ones=self._ones_noisy,
+            total=self._total,
         )
 
     def _step(self, what: str) -> Step:
@@ -144,6 +161,11 @@ class Run:
         self._groupings = tuple(
             Grouping(np.arange(size), np.ones(size), np.zeros(size), np.zeros(size)) for size in self._domain.shape
         )
+        deviations = math.sqrt(2) * float(step.number)
+        for place, size in enumerate(self._domain.shape):
+            over = tuple(axis for axis in everything if axis != place)
+            sums = counts.reshape(self._domain.shape).sum(axis=over)
+            self._ones_noisy.append((sums, deviations * math.sqrt(len(counts) / size)))
         self._tell(FULL)
 
     def _ones(self, look: _Private) -> _Private:
@@ -153,12 +175,13 @@ class Run:
         groupings = []
         for place, column in enumerate(self._domain.columns):
             counts = look.gaussian(step, (place,))
+            self._ones_noisy.append((counts, deviation))
             groupings.append(
                 grouped(
                     column,
                     counts,
                     deviation=deviation,
-                    threshold=_RARE * deviation,
+                    threshold=RARE * deviation,
                     most=plan.number_groups if column.kind is ColumnKind.NUMBER else plan.most_groups,
                 )
             )

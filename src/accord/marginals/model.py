@@ -13,6 +13,7 @@ from accord.distributions import Measure
 from accord.errors import InvalidParameter
 from accord.marginals._coarse import Grouping
 from accord.marginals._dense import DenseEngine
+from accord.marginals._errors import ModelErrors
 from accord.marginals._levels import even_levels, independent_levels
 from accord.marginals._placing import draw_within, latent_correlations, place_within, prediction_scores
 from accord.marginals._tree import TreeEngine
@@ -48,12 +49,16 @@ class MarginalModel:
         Tables that were measured, as positions of columns.
     total
         n, the number of units of privacy.
+    errors
+        How far each column and each measured pair is expected to be from the records, by the noise that was used and
+        the codes that were put together.
 
     """
 
     domain: Domain
     measured: tuple[tuple[int, ...], ...]
     total: int
+    errors: ModelErrors
     _engine: DenseEngine | TreeEngine
     _potentials: tuple[Floats, ...]
     _groupings: tuple[Grouping, ...]

@@ -22,22 +22,30 @@ LARGEST_SCORE = 2 * SCORE
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """How far the noise alone moves a table, before all tables are fitted together, which makes it less.
+    """How far the noise that is planned for one table moves it at most, before a record is read.
+
+    The model is fitted to all tables together and shrinks what is rare, which makes it less; rare codes that are put
+    together are in it as if each was counted. What came out, a model's ``errors`` say.
 
     Parameters
     ----------
-    way
-        Number of columns.
-    tables
-        How many such tables are measured.
+    columns
+        Names of the table's columns.
+    cells
+        Of the table.
     error
         Mean total variation distance by noise, at most 1.
 
     """
 
-    way: int
-    tables: int
+    columns: tuple[str, ...]
+    cells: int
     error: float
+
+    @property
+    def way(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
 
 
 @final
@@ -64,7 +72,7 @@ class MarginalPlan:
     number_groups
         The same for numbers: so few that the noise of two such columns' table is not large for n.
     errors
-        Expected errors of the tables that are measured for certain, and of chosen ones as if each was as likely.
+        Expected error of each column, and of each table of more columns that is measured for certain.
 
     """
 
@@ -92,7 +100,8 @@ class MarginalPlan:
         ]
         found.extend(f"{step.times} x {step.what}: {step.noise.value}, {step.words(self.whole)}" for step in self.steps)
         found.extend(
-            f"{error.tables} tables of {error.way} columns: mean total variation by noise at most {error.error:.4f}"
+            f"{' by '.join(error.columns)}: {error.cells} cells, mean total variation by noise at most "
+            f"{error.error:.4f}"
             for error in self.errors
         )
         return found

@@ -60,6 +60,9 @@ def release_json(report: Report) -> str:
                 "labels": list(table.labels),
                 "shares": list(table.shares),
                 "expected_error": table.error,
+                "merged_error": table.merged,
+                "low": list(table.low) or None,
+                "high": list(table.high) or None,
             }
             for table in report.columns
         ],
@@ -69,6 +72,7 @@ def release_json(report: Report) -> str:
                 "labels": [list(labels) for labels in pair.labels],
                 "shares": [list(row) for row in pair.shares],
                 "expected_error": pair.error,
+                "merged_share": pair.merged,
             }
             for pair in report.pairs
         ],

@@ -1,7 +1,7 @@
 """Releases of declared tables by several learners, each as the same plain facts and a way to draw rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -11,6 +11,7 @@ from accord._exact import Number
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
+from accord.learning.declared.errors import TableErrors, table_errors
 from accord.learning.declared.learner import TableLearner, TablePlan
 from accord.learning.declared.model import TableModel
 from accord.learning.density.family import DensityFamily
@@ -62,7 +63,7 @@ class TableRelease:
     model
         Released numbers of the model, for machines; None without an answer.
     errors
-        Mean total variation that noise leaves in tables of so many columns, where that is known.
+        How far its columns and pairs are expected to be from the records; None where that is not known.
     draw
         ``draw(rows, generator)`` returns synthetic cells, one array for each column that is read.
 
@@ -74,7 +75,7 @@ class TableRelease:
     composition: str
     stages: tuple[StageFacts, ...]
     model: Mapping[str, Any] | None
-    errors: Mapping[int, float] = field(default_factory=dict)
+    errors: TableErrors | None = None
     draw: Callable[[int, Generator], Columns] | None = None
 
     @property
@@ -134,7 +135,7 @@ def release_by_tables(
         composition=COMPOSED,
         stages=tuple(_table_stages(plan)),
         model=document,
-        errors=plan.expected_errors,
+        errors=table_errors(model),
         draw=model.rows,
     )
 
