@@ -1,19 +1,28 @@
 """One place where public arguments are checked: NaN-safe, naming parameter, rule and a next step."""
 
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from fractions import Fraction
 from typing import Any
 
-from accord._exact import Number, to_fraction
+from accord._exact import Number, to_binary_fraction, to_fraction
 from accord.errors import InvalidParameter
 
-__all__ = ["at_least_one", "delta", "epsilon", "exact", "integer", "probability"]
+__all__ = ["at_least_one", "delta", "epsilon", "exact", "exact_data", "integer", "probability"]
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """Return ``value`` as an exact fraction, or refuse it by name."""
+    """Return a parameter as an exact fraction, a float by its shortest decimal, or refuse it by name."""
+    return _read(name, value, to_fraction)
+
+
+def exact_data(name: str, value: Number) -> Fraction:
+    """Return a number that is data, a float at its binary value as in arrays of floats, or refuse it by name."""
+    return _read(name, value, to_binary_fraction)
+
+
+def _read(name: str, value: Number, reader: Callable[[Number], Fraction]) -> Fraction:
     try:
-        return to_fraction(value)
+        return reader(value)
     except (TypeError, ValueError) as error:
         message = f"{name} {error}: give a finite number such as 1, 0.5 or '1e-6'."
         raise InvalidParameter(message) from None

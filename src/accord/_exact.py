@@ -4,7 +4,9 @@ import numbers
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-__all__ = ["Number", "exp_lower", "exp_upper", "to_fraction"]
+import numpy as np
+
+__all__ = ["Number", "exp_lower", "exp_upper", "to_binary_fraction", "to_fraction"]
 
 Number = int | float | Fraction | Decimal | str
 
@@ -13,7 +15,11 @@ _LARGEST_EXPONENT = 10_000
 
 
 def to_fraction(value: Number) -> Fraction:
-    """Return the exact value: ``"0.1"`` is 1/10, the float ``0.1`` is its binary value.
+    """Return the number that was written: ``"0.1"`` and the float ``0.1`` are both 1/10.
+
+    A float is read by the shortest decimal that stands for it in its own type, which is what Python prints: ten times
+    0.1 is 1, and ``numpy.float32(0.1)`` is 1/10 too. A float that was computed, and whose binary value matters, is made
+    a ``Fraction`` before.
 
     Raises
     ------
@@ -26,8 +32,10 @@ def to_fraction(value: Number) -> Fraction:
     --------
     >>> to_fraction("0.1")
     Fraction(1, 10)
-    >>> to_fraction(0.5)
-    Fraction(1, 2)
+    >>> to_fraction(0.1)
+    Fraction(1, 10)
+    >>> to_fraction(2 / 3)
+    Fraction(3333333333333333, 5000000000000000)
 
     """
     if isinstance(value, bool):
@@ -41,10 +49,29 @@ def to_fraction(value: Number) -> Fraction:
         return value
     if isinstance(value, numbers.Integral):
         return Fraction(int(value))
-    if isinstance(value, numbers.Real):
-        return _from_decimal(Decimal(float(value)))
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, numbers.Real):  # a numpy float prints the shortest decimal of its own type
+        return _from_decimal(Decimal(str(value) if isinstance(value, np.floating) else repr(float(value))))
     message = "is not a number"
     raise TypeError(message)
+
+
+def to_binary_fraction(value: Number) -> Fraction:
+    """Return the exact value of a number that was measured or computed: a float counts as its binary value.
+
+    For data (scores, values, weights of a law), of which arrays of floats are read; for what a user writes down as a
+    parameter, `to_fraction`. Raises as that does.
+
+    Examples
+    --------
+    >>> to_binary_fraction(0.5), to_binary_fraction(0.1) == to_fraction("0.1")
+    (Fraction(1, 2), False)
+
+    """
+    if isinstance(value, float | np.floating):
+        return _from_decimal(Decimal(float(value)))
+    return to_fraction(value)
 
 
 def _from_text(text: str) -> Fraction:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.accounting import (
+    ConcentratedLoss,
     CurveLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -43,6 +44,7 @@ KINDS: list[Any] = [
     DiscreteLaplaceLoss("0.1", 10**6),
     GaussianLoss(sigma=20),
     DiscreteGaussianLoss(sigma=20),
+    ConcentratedLoss("0.00125"),
     CurveLoss([-1, -0.1, 0, 0.1, 1], ["0.64", "0.11", "0.03", "0.001", "1e-9"]),
 ]
 
@@ -254,7 +256,12 @@ def test_mechanisms_have_their_losses() -> None:
     assert loss_of(DiscreteLaplace(sensitivity=2, scale=8)) == DiscreteLaplaceLoss("0.25", 2)
     assert loss_of(DiscreteLaplace(sensitivity="1.5", scale=8)) == DiscreteLaplaceLoss("0.125", 1)
     assert loss_of(DiscreteLaplace(sensitivity="0.5", scale=8)) == LaplaceLoss(0)
-    assert loss_of(DiscreteGaussian(sensitivity=1, sigma=5)) == DiscreteGaussianLoss(sigma=5)
+    gaussian = DiscreteGaussian(sensitivity=1, sigma=5)
+    assert loss_of(gaussian, dimension=1) == DiscreteGaussianLoss(sigma=5)
+    assert loss_of(gaussian) == loss_of(gaussian, dimension=2) == ConcentratedLoss("0.02")
+    assert loss_of(DiscreteGaussian(sensitivity="0.9", sigma=5)) == ConcentratedLoss(0)
+    with pytest.raises(InvalidParameter, match="dimension"):
+        loss_of(gaussian, dimension=0)
     assert loss_of(Exponential(sensitivity=1, epsilon=1)) == ExponentialLoss(1)
     assert loss_of(StableMode(epsilon=1, delta="1e-6")) == GuaranteeLoss(ApproxDP(1, "1e-6", unit="voter"))
     assert loss_of(PureDP(3)) == GuaranteeLoss(PureDP(3))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord import _check
-from accord._exact import exp_lower, exp_upper, to_fraction
+from accord._exact import exp_lower, exp_upper, to_binary_fraction, to_fraction
 from accord.errors import InvalidParameter
 
 
@@ -20,7 +20,8 @@ from accord.errors import InvalidParameter
     ("value", "exact"),
     [
         (1, Fraction(1)),
-        (0.1, Fraction(3602879701896397, 2**55)),
+        (0.1, Fraction(1, 10)),
+        (2 / 3, Fraction(6666666666666666, 10**16)),
         ("0.1", Fraction(1, 10)),
         (" 1e-6 ", Fraction(1, 10**6)),
         ("1/3", Fraction(1, 3)),
@@ -29,14 +30,35 @@ from accord.errors import InvalidParameter
         (Fraction(2, 6), Fraction(1, 3)),
         (np.int64(3), Fraction(3)),
         (np.float32(0.5), Fraction(1, 2)),
-        (np.float64(0.1), Fraction(0.1)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (np.float32(0.1), Fraction(1, 10)),
+        (np.float16(0.1), Fraction(1, 10)),
+        (np.float32(1 / 3), Fraction(33333334, 10**8)),
+        (np.longdouble("0.1"), Fraction(1, 10)),
         (-0.0, Fraction(0)),
-        (5e-324, Fraction(1, 2**1074)),
+        (5e-324, Fraction(5, 10**324)),
+        (1e22, Fraction(10**22)),
         (10**400, Fraction(10**400)),
     ],
 )
 def test_to_fraction_is_exact(value: Any, exact: Fraction) -> None:
     assert to_fraction(value) == exact
+
+
+@given(st.decimals(min_value="1e-12", max_value="1e12", places=12))
+def test_A14_a_float_is_the_decimal_that_was_written(written: Decimal) -> None:
+    shortest = Decimal(repr(float(written)))
+    assert to_fraction(float(written)) == to_fraction(np.float64(written)) == Fraction(shortest)
+    assert float(to_fraction(float(written))) == float(written)
+    assert to_binary_fraction(float(written)) == Fraction(float(written))
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False))
+def test_A14_a_float_of_another_width_is_the_shortest_decimal_of_its_own(value: float) -> None:
+    single: Any = np.float32(value)
+    assert to_fraction(single) == Fraction(str(single))
+    assert np.float32(float(to_fraction(single))) == single
+    assert to_binary_fraction(single) == Fraction(value)
 
 
 @pytest.mark.parametrize(

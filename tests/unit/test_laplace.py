@@ -213,7 +213,7 @@ def test_guarantees_follow_from_the_fields() -> None:
 
 def test_a_bare_number_is_a_sensitivity_under_replace_one() -> None:
     assert Laplace(sensitivity="0.1", epsilon=1) == Laplace(sensitivity=Sensitivity(Fraction(1, 10)), epsilon=1)
-    assert Laplace(sensitivity=0.1, epsilon=1).sensitivity.bound == Fraction(0.1)
+    assert Laplace(sensitivity=0.1, epsilon=1).sensitivity.bound == Fraction(1, 10)
     assert hash(DiscreteLaplace(sensitivity=1, scale=2)) == hash(DiscreteLaplace(sensitivity=Sensitivity(1), scale="2"))
 
 
@@ -482,16 +482,16 @@ def brute_delta(epsilon: float, sigma: int, shift: int) -> decimal.Decimal:
 @pytest.mark.parametrize("shift", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.5, 1.0, 4.0])
 def test_the_gaussian_curve_is_the_smallest_delta(sigma: int, shift: int, epsilon: float) -> None:
-    found = Fraction(DiscreteGaussian(sensitivity=shift, sigma=sigma).delta(epsilon))
+    found = Fraction(DiscreteGaussian(sensitivity=shift, sigma=sigma).delta(epsilon, dimension=1))
     truth = Fraction(brute_delta(epsilon, sigma, shift))
     assert truth * (1 - Fraction(1, 10**50)) <= found
     assert found <= truth * (1 + Fraction(1, 10**12)) + Fraction(1, 10**40)
 
 
 def test_the_gaussian_curve_grows_with_the_shift_and_floors_the_sensitivity() -> None:
-    deltas = [DiscreteGaussian(sensitivity=s, sigma=5).delta(1) for s in range(1, 12)]
+    deltas = [DiscreteGaussian(sensitivity=s, sigma=5).delta(1, dimension=1) for s in range(1, 12)]
     assert deltas == sorted(deltas)
-    assert DiscreteGaussian(sensitivity="2.9", sigma=5).delta(1) == deltas[1]
+    assert DiscreteGaussian(sensitivity="2.9", sigma=5).delta(1, dimension=1) == deltas[1]
     assert DiscreteGaussian(sensitivity="0.9", sigma=5).delta(0) == 0
 
 
@@ -500,7 +500,7 @@ def test_the_gaussian_curve_grows_with_the_shift_and_floors_the_sensitivity() ->
 def test_zcdp_is_never_below_the_exact_curve(sensitivity: int, epsilon: Any) -> None:
     mechanism: Any = DiscreteGaussian(sensitivity=sensitivity, sigma=4)
     assert mechanism.zcdp == Fraction(sensitivity**2, 32)
-    assert mechanism.delta(epsilon) <= mechanism.delta(epsilon, dimension=2)
+    assert mechanism.delta(epsilon, dimension=1) <= mechanism.delta(epsilon, dimension=2) == mechanism.delta(epsilon)
 
 
 def test_zcdp_conversion_meets_the_published_number() -> None:
@@ -513,9 +513,10 @@ def test_zcdp_conversion_meets_the_published_number() -> None:
 
 def test_guarantee_at_is_the_least_epsilon() -> None:
     for mechanism in (DiscreteGaussian(sensitivity=1, sigma=20), DiscreteGaussian(sensitivity=3, sigma=5000)):
-        guarantee = mechanism.guarantee_at("1e-6")
-        assert mechanism.delta(guarantee.epsilon) <= 1e-6
-        assert mechanism.delta(guarantee.epsilon * Fraction(999_999, 10**6)) > 1e-6
+        for dimension in (None, 1, 2):
+            guarantee = mechanism.guarantee_at("1e-6", dimension=dimension)
+            assert mechanism.delta(guarantee.epsilon, dimension=dimension) <= 1e-6
+            assert mechanism.delta(guarantee.epsilon * Fraction(999_999, 10**6), dimension=dimension) > 1e-6
     assert DiscreteGaussian(sensitivity=1, sigma=10**9).guarantee_at("0.5").epsilon == 0
     with pytest.raises(InvalidParameter, match="sigma is too small"):
         DiscreteGaussian(sensitivity=100, sigma="0.1").guarantee_at("1e-6")

@@ -98,10 +98,19 @@ def test_totals_are_exact(path: Path) -> None:
             ledger.charge(PureDP("1e-300"), what="the last straw")
 
 
+def test_A14_ten_charges_of_a_tenth_fit_into_one(path: Path) -> None:
+    ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
+    for _ in range(10):
+        ledger.charge(ApproxDP(0.1, 1e-7), what="a tenth")
+    assert ledger.spent == ApproxDP(1, "1e-6")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(PureDP(1e-9), what="more")
+
+
 def test_a_subnormal_charge_is_not_lost(path: Path) -> None:
     with Ledger.create(path, epsilon=1, delta=0) as ledger:
         ledger.charge(PureDP(5e-324), what="tiny")
-        assert ledger.spent.epsilon == Fraction(5e-324) > 0
+        assert ledger.spent.epsilon == Fraction(5, 10**324) > 0
         with pytest.raises(BudgetExceeded):
             ledger.charge(PureDP(1), what="whole")
 
@@ -136,7 +145,7 @@ def test_a_refusal_rounds_to_the_careful_side_and_shows_amounts_of_any_size(path
         with pytest.raises(BudgetExceeded) as refused:
             ledger.charge(PureDP(10**6), what="b")
     assert str(refused.value).startswith(
-        "a charge of (1000000, 0) would go over the cap of (0.666666666666, 1e-300): (4.94065645842e-324, "
+        "a charge of (1000000, 0) would go over the cap of (0.666666666666, 1e-300): (5e-324, "
         "3.33333333334e-301) is spent and (0.666666666666, 6.66666666666e-301) is left"
     )
 

@@ -428,5 +428,5 @@ def test_numbers_are_weighed_below_a_point() -> None:
 
 def test_shares_of_the_budget_are_exact() -> None:
     learner = MarginalLearner(PAIR, epsilon=0.1, delta=DELTA)
-    assert learner.epsilon == Fraction(0.1)
-    assert learner.plan(1000).spent == Fraction(0.1)
+    assert learner.epsilon == Fraction(1, 10)
+    assert learner.plan(1000).spent == Fraction(1, 10)

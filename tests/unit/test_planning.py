@@ -250,16 +250,18 @@ def test_pivots_serve_requests_that_are_no_stricter() -> None:
 
 
 @pytest.mark.parametrize("floats", [{"delta": 1e-6}, {"alpha": 0.3}, {"alpha": 0.3, "delta": 1e-6, "beta": 0.1}])
-def test_pivots_serve_floats_that_are_a_hair_below_what_is_stored(floats: dict[str, float]) -> None:
+def test_pivots_serve_binary_values_that_are_a_hair_below_what_is_stored(floats: dict[str, float]) -> None:
     texts = {name: str(value) for name, value in floats.items()}
     assert any(Fraction(value) < Fraction(str(value)) for value in floats.values())
-    found = plan(LINE, **(ASKED | floats), method="certified")
+    assert plan(LINE, **(ASKED | floats), method="certified") == plan(LINE, **(ASKED | texts), method="certified")
+    binary = {name: Fraction(value) for name, value in floats.items()}
+    found = plan(LINE, **(ASKED | binary), method="certified")
     assert found.records == plan(LINE, **(ASKED | texts), method="certified").records
     assert found.certificate.verify()
     numbers = found.certificate.numbers
     for name in ("alpha", "epsilon", "delta"):
         assert Fraction(numbers[f"{name}_simulated"]) <= Fraction(numbers[name])
-    assert Fraction(numbers["delta"]) == Fraction(floats.get("delta", "1e-6"))
+    assert Fraction(numbers["delta"]) == Fraction(binary.get("delta", "1e-6"))
     below = math.nextafter(1e-6, 0)
     assert plan(LINE, **(ASKED | {"delta": below}), method="certified").certificate.method == "A"
 

@@ -64,7 +64,7 @@ def test_guarantees_refuse_a_unit_without_a_name(unit: Any) -> None:
 
 def test_numbers_are_exact() -> None:
     assert PureDP("0.1").epsilon == Fraction(1, 10)
-    assert PureDP(0.1).epsilon == Fraction(0.1) != Fraction(1, 10)
+    assert PureDP(0.1).epsilon == Fraction(1, 10)
     assert PureDP(Decimal("0.1")) == PureDP(Fraction(1, 10)) == PureDP("1/10")
     assert ApproxDP(0, 0).epsilon == ApproxDP(0, 0).delta == 0
     assert PureDP(3).delta == 0

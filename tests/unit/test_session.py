@@ -164,8 +164,13 @@ def test_mechanisms_of_other_shapes() -> None:
     noisy = session.release(DiscreteGaussian(sensitivity=1, sigma=5), len, delta="1e-6")
     assert isinstance(noisy.value, int)
     assert noisy.guarantee.delta == Fraction("1e-6")
+    several = session.release(DiscreteGaussian(sensitivity=1, sigma=5), list, delta="1e-6")
+    assert several.value.shape == (3,)  # type: ignore[union-attr]
+    session.release(DiscreteGaussian(sensitivity=1, sigma=5), len, delta="1e-6", dimension=1)
     with pytest.raises(InvalidParameter, match="weaker guarantee"):  # the curve of one integer, for three
-        session.release(DiscreteGaussian(sensitivity=1, sigma=5), list, delta="1e-6")
+        session.release(DiscreteGaussian(sensitivity=1, sigma=5), list, delta="1e-6", dimension=1)
+    with pytest.raises(InvalidParameter, match="dimension is for"):
+        session.release(COUNT, len, dimension=1)
     with pytest.raises(InvalidParameter, match="give delta="):
         session.release(DiscreteGaussian(sensitivity=1, sigma=5), len)
     with pytest.raises(InvalidParameter, match="leave delta out"):

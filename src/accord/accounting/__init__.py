@@ -5,10 +5,11 @@ from accord.accounting.curve_loss import CurveLoss
 from accord.accounting.gaussian import gaussian_composition
 from accord.accounting.imported import imported_loss
 from accord.accounting.losses import ExponentialLoss, GuaranteeLoss, LaplaceLoss, PrivacyLoss
-from accord.accounting.noise_losses import DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss
+from accord.accounting.noise_losses import ConcentratedLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss
 from accord.accounting.of_mechanisms import loss_of
 
 __all__ = [
+    "ConcentratedLoss",
     "CurveLoss",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",

@@ -16,7 +16,7 @@ from accord._exact import Number
 from accord.accounting._orders import ORDERS, epsilon_of_moments
 from accord.accounting.gaussian import gaussian_total
 from accord.accounting.losses import PrivacyLoss
-from accord.accounting.noise_losses import GaussianLoss
+from accord.accounting.noise_losses import ConcentratedLoss, GaussianLoss
 from accord.accounting.numerical import numerical_epsilon
 from accord.accounting.of_mechanisms import loss_of
 from accord.errors import InvalidParameter
@@ -113,6 +113,7 @@ class PrivacyAccountant:
       roundings are directed, or bounded and added.
     - n charges of one loss are one charge with ``times=n``; order does not matter.
     - A charge is counted whole or, if it raises, not at all, from any number of threads; a total is one of one moment.
+    - A release counts as one of any number of numbers, unless its number is given.
     - Not promised: a total for losses chosen on the way by what came out: that is a `PrivacyFilter`.
 
     Source
@@ -137,7 +138,7 @@ class PrivacyAccountant:
         self._counted = _Counted()
         self._lock = threading.Lock()
 
-    def charge(self, what: Any, *, times: int = 1) -> None:  # noqa: ANN401
+    def charge(self, what: Any, *, times: int = 1, dimension: int | None = None) -> None:  # noqa: ANN401
         """Count releases.
 
         Parameters
@@ -146,6 +147,9 @@ class PrivacyAccountant:
             A mechanism, a guarantee, or a `PrivacyLoss`.
         times
             How many releases, at least 1.
+        dimension
+            For a mechanism: how many numbers each release holds, if that is certain. None, the default, is right for
+            any number; with ``dimension=1`` discrete Gaussian noise on a single integer costs less. See `loss_of`.
 
         Raises
         ------
@@ -153,7 +157,7 @@ class PrivacyAccountant:
             If it has no known loss, or is for another relation or unit than what was counted before.
 
         """
-        loss = _read(what)
+        loss = _read(what, dimension=dimension)
         times = _check.integer("times", times, least=1)
         grown = [int(one) for one in np.ceil(loss.moments(ORDERS) * _UNIT)]
         with self._lock:
@@ -213,7 +217,7 @@ def _bound(counted: _Counted, *, delta: Number) -> PureDP | ApproxDP | NoGuarant
 def _by_law(
     counted: _Counted, relation: Relation, allowed: Fraction, left: float | str
 ) -> PureDP | ApproxDP | NoGuarantee:
-    reason = left if isinstance(left, str) else _beyond_floats(counted, left)
+    reason = left if isinstance(left, str) else _no_law(counted, left)
     if isinstance(left, str) or reason:
         return relation.none(delta=allowed, reason=reason)
     gaussians = [loss for loss in counted.losses if isinstance(loss, GaussianLoss)]
@@ -230,7 +234,9 @@ def _by_law(
     return relation.guarantee(rounded_up(Fraction(found)), allowed)
 
 
-def _beyond_floats(counted: _Counted, left: float) -> str:
+def _no_law(counted: _Counted, left: float) -> str:
+    if any(isinstance(loss, ConcentratedLoss) and loss.rho for loss in counted.losses):
+        return "a loss is known by its moments alone, as discrete Gaussian noise on several integers is"
     if left < _SMALLEST_LEFT:
         return "the delta that is left is too small for floats"
     if any(loss.guarantee is not None and loss.guarantee.epsilon > LARGEST_EPSILON for loss in counted.losses):
@@ -238,16 +244,20 @@ def _beyond_floats(counted: _Counted, left: float) -> str:
     return ""
 
 
-def _read(what: Any) -> PrivacyLoss:  # noqa: ANN401
+def _read(what: Any, *, dimension: int | None = None) -> PrivacyLoss:  # noqa: ANN401
     """Return a loss as it is, that of anything else by `loss_of`."""
     if all(hasattr(what, name) for name in ("moments", "on_grid", "neighbouring", "unit")):
         found: PrivacyLoss = what
         return found
-    return loss_of(what)
+    return loss_of(what, dimension=dimension)
 
 
 def numerical_composition(whats: Iterable[Any], *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
-    """Return the total of mechanisms, guarantees or losses at once: `PrivacyAccountant.total`."""
+    """Return the total of mechanisms, guarantees or losses at once: `PrivacyAccountant.total`.
+
+    A mechanism counts as one that releases any number of numbers; for a single integer give ``loss_of(mechanism,
+    dimension=1)``.
+    """
     accountant = PrivacyAccountant()
     for what, count in Counter(whats).items():
         accountant.charge(what, times=count)

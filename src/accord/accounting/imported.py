@@ -1,5 +1,6 @@
 """Mechanisms that accord does not have, through the dp-accounting package (the extra ``accord[accounting]``)."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def imported_loss(
     side = np.linspace(0, largest, points + 1)[1:]
     epsilons = np.concatenate([-side[::-1], [0.0], side])
     deltas = np.asarray(distribution.get_delta_for_epsilon(epsilons), dtype=np.float64)
-    exact = [min(_check.exact("delta", max(0.0, float(delta))) + error, _check.exact("delta", 1)) for delta in deltas]
+    exact = [min(Fraction(max(0.0, float(delta))) + error, Fraction(1)) for delta in deltas]
     return CurveLoss([float(epsilon) for epsilon in epsilons], exact, neighbouring=neighbouring, unit=unit)
 
 

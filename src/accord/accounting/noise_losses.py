@@ -15,13 +15,14 @@ from accord.accounting.losses import LaplaceLoss, above, small_loss
 from accord.errors import InvalidParameter
 from accord.privacy import Neighbouring, PureDP
 
-__all__ = ["DiscreteGaussianLoss", "DiscreteLaplaceLoss", "GaussianLoss"]
+__all__ = ["ConcentratedLoss", "DiscreteGaussianLoss", "DiscreteLaplaceLoss", "GaussianLoss"]
 
 Floats = NDArray[np.float64]
 _MOST_STEPS = 4096
 _REACH = 39  # standard deviations: what lies beyond has a chance below 1e-300
 _MOST_ATOMS = 1 << 22
 _FINE = 100
+_MOST_RHO = 5000
 _MANY_NODES, _FEW_NODES = np.polynomial.legendre.leggauss(10), np.polynomial.legendre.leggauss(6)
 
 
@@ -174,7 +175,7 @@ def gaussian_on_grid(squared: float, *, step: float) -> GridLaw:
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteGaussianLoss:
-    """Discrete Gaussian noise on one integer that moves by at most ``shift``; several integers: `GaussianLoss`.
+    """Discrete Gaussian noise on one integer that moves by at most ``shift``; several integers: `ConcentratedLoss`.
 
     Source
     ------
@@ -222,3 +223,56 @@ class DiscreteGaussianLoss:
         losses = (self.shift**2 - 2 * self.shift * x) * precision
         error = 8 * _REACH**2 + x.size
         return share_out(losses, masses / masses.sum(), step=step, error=error)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ConcentratedLoss:
+    """Zero-concentrated privacy: discrete Gaussian noise on any number of integers.
+
+    For integers that move by an L2 distance of S, all together, ``rho = S^2 / (2 sigma^2)``, however many of them move:
+    `accord.mechanisms.DiscreteGaussian.zcdp`. Its moments are bounded and nothing else is known of it, so totals with
+    it come from moments.
+
+    Parameters
+    ----------
+    rho
+        From 0 to 5000, exact.
+
+    Source
+    ------
+    Canonne, Kamath and Steinke (2020), Theorem 4; docs/proofs/privacy-loss.md.
+
+    """
+
+    rho: Fraction
+    neighbouring: Neighbouring
+    unit: str
+
+    def __init__(
+        self,
+        rho: Number,
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        unit: str = "record",
+    ) -> None:
+        value = _check.exact("rho", rho)
+        if not 0 <= value <= _MOST_RHO:
+            raise InvalidParameter(f"rho must be from 0 to {_MOST_RHO}.")
+        object.__setattr__(self, "rho", value)
+        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
+        object.__setattr__(self, "unit", unit)
+
+    @property
+    def guarantee(self) -> PureDP | None:
+        """None: it is a curve; with ``rho = 0`` nothing is lost."""
+        return None if self.rho else PureDP(0, self.neighbouring, self.unit)
+
+    def moments(self, orders: Floats) -> Floats:
+        """``order (order + 1) rho``: the Renyi divergence of order a is at most ``a rho``."""
+        return np.asarray(orders * (1 + orders) * above(self.rho))
+
+    def on_grid(self, step: float) -> GridLaw:
+        """Return the law of no loss for ``rho = 0``; otherwise there is none to return."""
+        if self.rho:
+            raise InvalidParameter("a ConcentratedLoss is known by its moments alone: it has no law on a grid.")
+        return share_out(np.zeros(1), np.ones(1), step=step, error=0)

@@ -93,7 +93,7 @@ def _proved(p: FiniteLaw, q: FiniteLaw, *, slack: Fraction, above: float) -> flo
     if lower <= above:
         return 0.0
     # the bound of the divergence is at most 1e-50 too large
-    return lower if hockey_stick(p, q, epsilon=lower) - _CERTAIN > slack else 0.0
+    return lower if hockey_stick(p, q, epsilon=Fraction(lower)) - _CERTAIN > slack else 0.0
 
 
 def _described(p: FiniteLaw, q: FiniteLaw, *, epsilon: float, slack: Fraction) -> Evidence:

@@ -104,7 +104,9 @@ def _discrete_gaussian(epsilon: str, delta: str | None) -> Target:
     low, high = Fraction(1, 1000), Fraction(1000)
     while high / low > Fraction(1001, 1000):  # the least sigma whose curve keeps the claim
         middle = Fraction(round((low + high) / 2 * 10**6), 10**6)
-        kept = DiscreteGaussian(sensitivity=1, sigma=middle).guarantee_at(slack).epsilon <= Fraction(epsilon)
+        kept = DiscreteGaussian(sensitivity=1, sigma=middle).guarantee_at(slack, dimension=1).epsilon <= Fraction(
+            epsilon
+        )
         low, high = (low, middle) if kept else (middle, high)
     mechanism = DiscreteGaussian(sensitivity=1, sigma=high)
     return Target(

@@ -60,7 +60,7 @@ def _from_floats(weights: Sequence[Number]) -> Sequence[int]:
 def _from_numbers(weights: Sequence[Number]) -> Sequence[int]:
     if {int}.issuperset(map(type, weights)):
         return [int(number) for number in weights]
-    exact = [_check.exact("weights", weight) for weight in weights]
+    exact = [_check.exact_data("weights", weight) for weight in weights]
     common = _common_multiple({weight.denominator for weight in exact}, count=len(exact))
     return [_times(weight, common) for weight in exact]
 

@@ -95,7 +95,9 @@ class FiniteLaw:
     def expectation(self, function: Callable[[Any], Number]) -> Fraction:
         """Return the mean of ``function``, exact in the values it returns (theory M5 uses values in [0, 1])."""
         pairs = zip(self.outcomes, self.numerators, strict=True)
-        total = sum((number * _check.exact("function", function(outcome)) for outcome, number in pairs), Fraction(0))
+        total = sum(
+            (number * _check.exact_data("function", function(outcome)) for outcome, number in pairs), Fraction(0)
+        )
         return total / self.denominator
 
     def __getitem__(self, outcome: Any) -> Fraction:  # noqa: ANN401 - an outcome is any hashable value

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import final
 
 from accord.accounting import (
+    ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     ExponentialLoss,
-    GaussianLoss,
     PrivacyAccountant,
     PrivacyLoss,
 )
@@ -77,8 +77,8 @@ class Step:
         """Return the losses of all its releases and how often each occurs.
 
         ``exact`` says that a unit of privacy is one record: then a table's neighbours differ by 1 in two cells, and
-        each of the two noises is discrete Gaussian on one integer. Otherwise a loss with the moments of the Gaussian is
-        returned, which bound those of discrete Gaussian noise in any number of cells, and only moments may be used.
+        each of the two noises is discrete Gaussian on one integer. Otherwise any number of cells moves, by up to
+        a unit's weight together, and a loss is returned that is known by its moments alone.
         """
         if self.noise is Noise.CHOICE:
             return [(ExponentialLoss(self.number), self.times)]
@@ -88,7 +88,7 @@ class Step:
             cells = 1 if self.noise is Noise.NUMBER else 2
             return [(DiscreteGaussianLoss(sigma=self.number, shift=self.moved), cells * self.times)]
         distance = self.moved if self.noise is Noise.NUMBER else self.moved * ROOT_2
-        return [(GaussianLoss(sigma=self.number, sensitivity=distance), self.times)]
+        return [(ConcentratedLoss((distance / self.number) ** 2 / 2), self.times)]
 
     def quieter(self, factor: float) -> "Step":
         """Return it with this much more noise, rounded to the safe side."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord._exact import to_fraction
+from accord._exact import to_binary_fraction
 from accord.errors import InvalidParameter
 from accord.mechanisms._integers import is_masked
 
@@ -47,7 +47,7 @@ def _exact(entry: object) -> Fraction:
     if isinstance(entry, (bool, np.bool_, np.longdouble)) or not isinstance(entry, (numbers.Real, decimal.Decimal)):
         _refuse()
     try:
-        return to_fraction(entry)  # type: ignore[arg-type]
+        return to_binary_fraction(entry)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         _refuse()
         raise

@@ -76,7 +76,7 @@ def _exact(score: Any, name: str) -> Fraction | float:  # noqa: ANN401 - checked
             return _MINUS_INFINITY
         if not score < np.inf:
             _refuse_special(name)
-    return _check.exact(name, score)
+    return _check.exact_data(name, score)
 
 
 def _refuse_special(name: str) -> NoReturn:

@@ -30,8 +30,8 @@ class DiscreteGaussian:
 
     Formal guarantees
     -----------------
-    - Privacy: for every delta, `guarantee_at` (one integer: the exact curve; several: by way of `zcdp`), all bounds
-      rounded outward. The sensitivity is the caller's claim.
+    - Privacy: for every delta, `guarantee_at`, all bounds rounded outward: by way of `zcdp`, which holds for any number
+      of integers; for one integer, said by ``dimension=1``, the exact curve. The sensitivity is the caller's claim.
     - Law: each entry's noise is z with probability exactly proportional to ``exp(-z^2 / (2 sigma^2))``, independent of
       the others.
     - No wrap-around: sums are exact, see `DiscreteLaplace`.
@@ -90,28 +90,30 @@ class DiscreteGaussian:
         """The rho of zero-concentrated DP, for any number of entries: ``sensitivity^2 / (2 sigma^2)``."""
         return self.sensitivity.bound**2 / (2 * self.variance)
 
-    def delta(self, epsilon: Number, *, dimension: int = 1) -> float:
+    def delta(self, epsilon: Number, *, dimension: int | None = None) -> float:
         """Return a delta for which the release is (epsilon, delta)-DP, rounded up.
 
-        For one integer and sigma up to 1024 the smallest delta there is; otherwise what `zcdp` implies.
+        With ``dimension=1`` and sigma up to 1024 the smallest delta there is; otherwise what `zcdp` implies.
 
         Parameters
         ----------
         epsilon
             At least 0.
         dimension
-            The number of integers released together.
+            The number of integers released together, if it is certain; None stands for any number.
 
         """
         loss = _check.exact("epsilon", epsilon)
         if loss < 0:
             message = "epsilon must be at least 0."
             raise InvalidParameter(message)
-        single = _check.integer("dimension", dimension, least=1) == 1
+        single = _is_single(dimension)
         return float_up(curve(loss, bound=self.sensitivity.bound, variance=self.variance, single=single))
 
-    def guarantee_at(self, delta: Number, *, dimension: int = 1) -> ApproxDP:
+    def guarantee_at(self, delta: Number, *, dimension: int | None = None) -> ApproxDP:
         """Return the (epsilon, delta)-DP guarantee with the least epsilon, rounded up by less than a millionth of it.
+
+        ``dimension`` as for `delta`: without it the guarantee holds for integers of any number.
 
         Raises
         ------
@@ -120,7 +122,7 @@ class DiscreteGaussian:
 
         """
         slack = _check.delta(delta)
-        single = _check.integer("dimension", dimension, least=1) == 1
+        single = _is_single(dimension)
         loss = least_epsilon(slack, bound=self.sensitivity.bound, variance=self.variance, single=single)
         return ApproxDP(loss, slack, self.sensitivity.neighbouring)
 
@@ -134,8 +136,8 @@ class DiscreteGaussian:
         value
             An int of any size, or ints of any shape; their number must be public.
         delta
-            Where on the curve the release is accounted for: its guarantee is `guarantee_at` this delta. No effect on
-            the noise.
+            Where on the curve the release is accounted for: its guarantee is `guarantee_at` this delta and this number
+            of integers. No effect on the noise.
         randomness
             The operating system's source unless given.
 
@@ -190,3 +192,8 @@ class DiscreteGaussian:
             return 0, 0
         half = least_integer(lambda h: tail_upper(h + 1, variance=self.variance, dimension=dimension) <= allowed)
         return -half, half
+
+
+def _is_single(dimension: int | None) -> bool:
+    """Return whether it is certain that one integer is released."""
+    return dimension is not None and _check.integer("dimension", dimension, least=1) == 1

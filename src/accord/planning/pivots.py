@@ -108,8 +108,9 @@ def stored_pivot(
 ) -> dict[str, Any] | None:
     """Return the stored numbers with the least n that are at least as strict as what is asked, or None.
 
-    The simulation is in double precision: a number that is the same double as the stored one (the float 1e-6 is a hair
-    below 1/1000000) is served as well, and takes its place, so that no more than what was asked is ever spent.
+    The simulation is in double precision: a number that is the same double as the stored one (the binary value of
+    1e-6 is a hair below 1/1000000) is served as well, and takes its place, so that no more than what was asked is
+    ever spent.
     """
     asked = {"alpha": alpha, "beta": beta, "epsilon": epsilon, "delta": delta}
     fit = [

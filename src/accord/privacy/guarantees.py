@@ -38,7 +38,7 @@ class PureDP:
     Parameters
     ----------
     epsilon
-        At least 0, exact: ``"0.1"`` is 1/10 and the float ``0.1`` is its binary value.
+        At least 0, exact: ``"0.1"`` is 1/10, and so is the float ``0.1``, read by its shortest decimal.
     neighbouring
         The relation between datasets.
     unit

@@ -55,12 +55,15 @@ def stated_guarantee(
     delta: Number | None,
     claimed_unit: str | None,
     unit: str,
+    dimension: int | None = None,
 ) -> PureDP | ApproxDP:
     """Return the guarantee of one release, for the session's unit, without running anything."""
+    if dimension is not None and delta is None:
+        raise InvalidParameter("dimension is for mechanisms whose guarantee is a curve: leave it out.")
     source = "guarantee" if delta is None else "guarantee_at"
     stated = getattr(mechanism, source, None)
     if delta is not None and stated is not None:
-        stated = stated(delta)
+        stated = stated(delta) if dimension is None else stated(delta, dimension=dimension)
     if not isinstance(stated, PureDP | ApproxDP):
         hint = "give delta=, if its guarantee is a curve" if delta is None else "leave delta out"
         raise InvalidParameter(f"mechanism has no {source} that is a guarantee: {hint}.")

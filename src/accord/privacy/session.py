@@ -125,6 +125,7 @@ class AdaptiveSession(Generic[Data]):
         query: Callable[[Data], Any],
         *,
         delta: Number | None = None,
+        dimension: int | None = None,
         claimed_unit: str | None = None,
         what: str | None = None,
     ) -> Release[Any]:
@@ -139,6 +140,9 @@ class AdaptiveSession(Generic[Data]):
             A function of the data. What came out before may be used in it freely.
         delta
             For mechanisms whose guarantee is a curve.
+        dimension
+            With ``delta``: how many integers the query returns, if that is certain; None is right for any number. With
+            1, a `DiscreteGaussian` is charged by the exact curve of a single integer.
         claimed_unit
             For mechanisms with a unit of their own, such as "voter": the caller's claim that one unit of the session
             changes at most one such unit in what the query returns.
@@ -156,7 +160,9 @@ class AdaptiveSession(Generic[Data]):
         """
         with self._lock:
             self._same_process()
-            stated = stated_guarantee(mechanism, delta=delta, claimed_unit=claimed_unit, unit=self.cap.unit)
+            stated = stated_guarantee(
+                mechanism, delta=delta, claimed_unit=claimed_unit, unit=self.cap.unit, dimension=dimension
+            )
             run = runner(mechanism, delta=delta)
             if not callable(query):
                 raise InvalidParameter("query must be a function of the data, such as lambda data: len(data).")
