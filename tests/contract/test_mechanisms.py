@@ -166,7 +166,7 @@ TRUE: dict[str, Callable[[], MechanismCase]] = {
     "Laplace, vector": lambda: number(Laplace(sensitivity=1, epsilon=1), width=0.5, pairs=VECTOR),
     "DiscreteLaplace": lambda: number(DiscreteLaplace(sensitivity=1, scale=1), width=1, pairs=STEP),
     "DiscreteGaussian": lambda: number(
-        GAUSSIAN, width=1, pairs=STEP, guarantee=GAUSSIAN.guarantee_at("0.01"), delta="0.01"
+        GAUSSIAN, width=1, pairs=STEP, guarantee=GAUSSIAN.guarantee_at("0.01", dimension=1), delta="0.01"
     ),
     "AboveThreshold": above,
     "ThresholdedCounts": counts,

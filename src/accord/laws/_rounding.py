@@ -4,6 +4,8 @@ import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from accord._exact import to_fraction
+
 __all__ = ["float_above", "log_above", "root_above"]
 
 _DIGITS = 40
@@ -11,16 +13,21 @@ _BITS = 80
 
 
 def float_above(value: Fraction) -> float:
-    """Return the least float that is not below ``value`` (at least 0); infinity beyond the largest one."""
+    """Return the least float that is not below ``value`` (at least 0), nor is its shortest decimal, as which it is read.
+
+    Infinity beyond the largest one.
+    """
     try:
         nearest = value.numerator / value.denominator  # correctly rounded for whole numbers
     except OverflowError:
         return math.inf
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    while math.isfinite(nearest) and min(Fraction(nearest), to_fraction(nearest)) < value:
+        nearest = math.nextafter(nearest, math.inf)
+    return nearest
 
 
 def root_above(value: Fraction) -> float:
-    """Return a float not below the square root of ``value`` (at least 0), within two units in the last place."""
+    """Return a float not below the square root of ``value`` (at least 0), within three units in the last place."""
     if value == 0:
         return 0.0
     shift = max(0, _BITS + (value.denominator.bit_length() - value.numerator.bit_length()) // 2)
@@ -30,7 +37,7 @@ def root_above(value: Fraction) -> float:
 
 
 def log_above(value: Fraction) -> float:
-    """Return a float not below the logarithm of ``value`` (at least 1), within two units in the last place."""
+    """Return a float not below the logarithm of ``value`` (at least 1), within three units in the last place."""
     if value == 1:
         return 0.0
     beyond = value - 1
