@@ -13,9 +13,9 @@ _BITS = 80
 
 
 def float_above(value: Fraction) -> float:
-    """Return the least float that is not below ``value`` (at least 0), nor is its shortest decimal, as which it is read.
+    """Return the least float that is not below ``value`` (at least 0), nor is its shortest decimal.
 
-    Infinity beyond the largest one.
+    A float that is given back is read by its shortest decimal. Infinity beyond the largest one.
     """
     try:
         nearest = value.numerator / value.denominator  # correctly rounded for whole numbers
