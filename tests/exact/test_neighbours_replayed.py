@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 from accord import PrivateDensity
 from accord.cli.app import app
 from accord.learners import GaussianLearner
-from accord.learning import PrivateLearner, PrivateSampler
-from accord.randomness import SharedRandomness
+from accord.learning import PrivateLearner, PrivateSampler, blocks
+from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 from accord.testing import Tape
 
 Row = list[str]
@@ -142,6 +142,15 @@ def neighbour(rows: Rows, make: Callable[[random.Random], Row], *, source: rando
     return [*rows[:first], *new, *kept]
 
 
+def moved(rows: Rows, make: Callable[[random.Random], Row], *, source: random.Random, several: bool) -> Rows:
+    """The same table with one unit's records replaced, which stand elsewhere and between others' records."""
+    name = source.choice(rows)[-1]
+    kept = [row for row in rows if row[-1] != name]
+    for _ in range(source.choice([1, 2, 9]) if several else 1):
+        kept.insert(source.randrange(len(kept) + 1), [*hostile(source, make), name])
+    return kept
+
+
 def write(rows: Rows, path: Path, names: Sequence[str]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -217,6 +226,8 @@ def try_neighbours(
     system: Callable[[], None],
     trials: int,
     several: bool,
+    change: Callable[..., Rows] = neighbour,
+    before_each: Callable[[Rows], object] = lambda _: None,
 ) -> Trial:
     """Record a program, play it to its own table and then to neighbours."""
     tape = Tape()
@@ -230,9 +241,11 @@ def try_neighbours(
         expected = program(rows)  # noise takes nothing from the system when it is played
     assert tape.faults == []
     for trial in range(trials):
+        now = change(rows, make, source=random.Random(trial), several=several)
+        before_each(now)
         system()
         with tape.playing():
-            found = program(neighbour(rows, make, source=random.Random(trial), several=several))
+            found = program(now)
         assert tape.faults == [], trial
         assert found.keys() == expected.keys(), trial
         assert [name for name in expected if found[name] != expected[name]] == [], trial
@@ -247,12 +260,14 @@ CASES = {
 }
 
 
-def run_synth(case: str, folder: Path, *, system: Callable[[], None], trials: int) -> Trial:
+def run_synth(
+    case: str, folder: Path, *, system: Callable[[], None], trials: int, change: Callable[..., Rows] = neighbour
+) -> Trial:
     several, bounds, count, epsilon = CASES[case]
     schema = KINDS.format(unit='unit = "who"' if several else "", bounds=bounds)
     rows = (visits if several else records)(count, usual, seed=1)
     program = synth(folder, schema=schema, names=NAMES, epsilon=epsilon)
-    return try_neighbours(program, rows, usual, system=system, trials=trials, several=several)
+    return try_neighbours(program, rows, usual, system=system, trials=trials, several=several, change=change)
 
 
 def show(case: str, trial: Trial) -> None:
@@ -272,6 +287,16 @@ def test_synth_on_neighbours(case: str, tmp_path: Path, system: Callable[[], Non
 def test_synth_on_many_neighbours(case: str, tmp_path: Path, system: Callable[[], None]) -> None:
     trial = run_synth(case, tmp_path, system=system, trials=10 if "no bounds" in case else 40)
     show(case, trial)
+    assert max(trial.used.values()) > Fraction(99, 100)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", ["records, bounds", "units, bounds"])
+def test_synth_on_neighbours_whose_records_stand_elsewhere(
+    case: str, tmp_path: Path, system: Callable[[], None]
+) -> None:
+    trial = run_synth(case, tmp_path, system=system, trials=20, change=moved)
+    show(f"{case}, moved", trial)
     assert max(trial.used.values()) > Fraction(99, 100)
 
 
@@ -407,3 +432,41 @@ def test_blocks_on_neighbours(road: str, several: bool, system: Callable[[], Non
     )
     show(road, trial)
     assert max(trial.used.values()) > Fraction(99, 100)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("road", ["sampler", "density"])
+def test_blocks_on_neighbours_whose_records_stand_elsewhere(
+    road: str,
+    several: bool,  # noqa: FBT001
+    system: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The two secret orders are coupled by the units' names: a uniform order stays one under a renumbering."""
+    rows = (visits if several else records)(900, numeric, seed=6)
+    now = rows
+
+    def numbers(table: Rows) -> dict[str, int]:
+        return {name: place for place, name in enumerate(dict.fromkeys(row[-1] for row in table))}
+
+    def coupled(count: int, *, randomness: PrivateRandomness) -> np.ndarray[Any, Any]:
+        names, places = list(numbers(rows)), numbers(now)
+        return np.array([places[names[unit]] for unit in uniform_order(count, randomness=randomness)])
+
+    def look(table: Rows) -> None:
+        nonlocal now
+        now = table
+
+    monkeypatch.setattr(blocks, "uniform_order", coupled)
+    trial = try_neighbours(
+        lambda table: ROADS[road](table, several=several),
+        rows,
+        numeric,
+        system=system,
+        trials=4,
+        several=several,
+        change=moved,
+        before_each=look,
+    )
+    show(f"{road}, moved", trial)
+    assert trial.used["BestOfDraws"] == 1
