@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.accounting import GaussianLoss, gaussian_composition, loss_of
+from accord.core import Records
 from accord.marginals import Column, Domain, MarginalLearner, NumericBinning, _run
 from accord.marginals._budget import ROOT_2, Noise, total_epsilon
 from accord.marginals._counts import WHOLE, Counted, unit_weights
@@ -83,8 +84,8 @@ def test_a_replaced_record_moves_a_product_by_at_most_what_the_plan_says() -> No
 def test_the_records_of_a_unit_weigh_the_same_together_and_a_table_moves_by_twice_that(sizes: tuple[int, ...]) -> None:
     units = np.repeat(np.arange(3), sizes)
     order = np.random.default_rng(1).permutation(len(units))
-    weights, present = unit_weights(units[order], records=len(units))
-    assert present == 3
+    weights = unit_weights(Records.of(units, units=units[order]))
+    assert weights is not None
     assert [int(weights[units[order] == unit].sum()) for unit in range(3)] == [WHOLE] * 3
     assert weights.min() >= WHOLE // max(sizes)
     generator = np.random.default_rng(2)
@@ -92,15 +93,17 @@ def test_the_records_of_a_unit_weigh_the_same_together_and_a_table_moves_by_twic
         codes = np.stack([generator.integers(0, size, len(units)) for size in SHAPE], axis=1)
         other = codes.copy()
         other[units == 1] = np.stack([generator.integers(0, size, sizes[1]) for size in SHAPE], axis=1)
-        weights = unit_weights(units, records=len(units))[0]
+        weights = unit_weights(Records.of(units, units=units))
         change = counted(codes, weights=weights).table(table) - counted(other, weights=weights).table(table)
         assert np.abs(change).sum() <= 2 * WHOLE
         assert (change**2).sum() <= 2 * WHOLE**2 <= (ROOT_2 * WHOLE) ** 2
 
 
 def test_a_unit_with_more_records_than_its_weight_still_weighs_the_same() -> None:
-    weights, present = unit_weights(["a"] * (WHOLE + 7) + ["b"], records=WHOLE + 8)
-    assert (present, int(weights[:-1].sum()), int(weights[-1])) == (2, WHOLE, WHOLE)
+    weights = unit_weights(Records.of(np.zeros(WHOLE + 8), units=["a"] * (WHOLE + 7) + ["b"]))
+    assert weights is not None
+    assert (int(weights[:-1].sum()), int(weights[-1])) == (WHOLE, WHOLE)
+    assert unit_weights(Records.of(np.zeros(3))) is None
 
 
 def test_equal_records_put_together_give_the_same_tables() -> None:

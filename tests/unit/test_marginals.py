@@ -1,6 +1,7 @@
 """`accord.marginals` piece by piece: what it reads, refuses, plans and returns."""
 
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from accord.distributions import Distribution
 from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnoughRecords, WrongRandomness
 from accord.ledger import Ledger
 from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
+from accord.marginals import binning as binning_module
 from accord.marginals._coarse import grouped, nearest_law
 from accord.marginals._levels import even_levels
 from accord.marginals._quantiles import Sorted
@@ -97,8 +99,7 @@ def test_arrays_of_floats_and_small_integers_are_read_alike() -> None:
     assert domain.read(masked).ravel().tolist() == [0, 2, 1]
     with pytest.raises(DataError):
         domain.read(np.zeros((3, 2)))
-    with pytest.raises(DataError):
-        domain.read([[1], [1, 2]])
+    assert domain.read([[1], [1, 2], [0]]).ravel().tolist() == [1, 2, 0]  # a row of another length is missing
 
 
 # --- learner: refusals ------------------------------------------------------------------------------------------------
@@ -380,11 +381,69 @@ def test_what_is_no_binning_is_refused(make: Any) -> None:
         make()
 
 
-@pytest.mark.parametrize("odd", [None, "7", b"7", [7], float("nan"), float("inf"), 10**400, 1j, True], ids=repr)
+@pytest.mark.parametrize("odd", [None, "x", b"7", [7, 8], float("nan"), float("inf"), 10**400, 1j], ids=repr)
 def test_an_odd_number_is_missing_and_changes_no_other(odd: Any) -> None:
     binning = NumericBinning([0, 1, 2], missing=True)
     assert binning.encode([0.5, odd, 1.5]).tolist() == [0, 2, 1]
     assert NumericBinning([0, 1, 2]).encode([0.5, odd, 1.5]).tolist() == [0, 1, 1]
+
+
+def test_A15_one_text_in_an_array_makes_texts_of_all_and_changes_no_other_code() -> None:
+    domain = Domain([Column("a", 3), Column("b", 3)])
+    assert domain.read(np.array([[1, 1], [0, 0], [1, "x"]])).tolist() == [[1, 1], [0, 0], [1, 2]]
+    assert domain.read(np.array([[1, 1.5], [0, 0], [1, np.nan]])).tolist() == [[1, 2], [0, 0], [1, 2]]
+    binning = NumericBinning([0, 1, 2], missing=True)
+    assert binning.encode(np.array([0.5, "x", 1.5])).tolist() == [0, 2, 1]
+    assert binning.encode(np.array([0.5, "1.5", True], dtype=object)).tolist() == [0, 1, 1]
+
+
+HOME = ("street", "house", "flat", "ana")
+
+
+def frequent(units: Any, *, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the values that are counted, one a unit, when a histogram looks for frequent ones."""
+    seen: list[float] = []
+
+    def counted(values: Any, **_rest: Any) -> list[float]:
+        seen.extend(values.tolist())
+        return []
+
+    monkeypatch.setattr(binning_module, "frequent_values", counted)
+    values = [float(place) for place in range(len(units))]
+    NumericBinning([0, 100]).with_frequent(values, epsilon=1, delta=".01", most=2, units=units, unit="person")
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("units", "firsts"),
+    [
+        ([HOME] * 4 + [("other", "house", "flat", "bob")], [0.0, 4.0]),
+        ([1, "1", 1, True], [0.0, 1.0, 3.0]),
+        (["a", "a\0", "a"], [0.0, 1.0]),
+        ([2**53, 2**53 + 1, float(2**53)], [0.0, 1.0]),
+        ([9, 3, 9, 1], [0.0, 1.0, 3.0]),
+    ],
+)
+def test_A4_one_record_of_each_unit_is_counted_whatever_its_name(
+    units: Any, firsts: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert frequent(units, monkeypatch=monkeypatch) == firsts
+
+
+@pytest.mark.parametrize("units", [3, ["a", None, "b"], ["a", ("b", float("nan")), "c"], np.zeros((3, 1)), [1, 2]])
+def test_A4_A5_A7_binnings_and_marginals_refuse_what_names_nobody(units: Any, tmp_path: Path) -> None:
+    binning = NumericBinning([0, 1])
+    learner = MarginalLearner(Domain([Column("a", 3)]), epsilon=1, delta="1e-6")
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=2, delta="1e-3")
+    releases: list[Callable[[], Any]] = [
+        lambda: NumericBinning.private([0.0, 1.0, 2.0], epsilon=1, units=units, unit="person"),
+        lambda: binning.with_frequent([0.0, 1.0, 2.0], epsilon=1, delta=".01", most=1, units=units, unit="person"),
+        lambda: learner.release([0, 1, 2], units=units, unit="person", ledger=ledger),
+    ]
+    for release in releases:
+        with pytest.raises((InvalidParameter, DataError)):
+            release()
+    assert ledger.spent.epsilon == 0
 
 
 def test_density_inside_cells_leans_as_the_neighbours_do() -> None:

@@ -1,6 +1,6 @@
 """What every road shares, and a reviewer reads first. It imports nothing of accord above it."""
 
-from accord.core.records import Cells, Records, cells_read_by
+from accord.core.records import Cells, Records, cells_read_by, table_of_numbers
 from accord.core.verdict import Verdict, VerdictWarning, tell
 
-__all__ = ["Cells", "Records", "Verdict", "VerdictWarning", "cells_read_by", "tell"]
+__all__ = ["Cells", "Records", "Verdict", "VerdictWarning", "cells_read_by", "table_of_numbers", "tell"]

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import DataError, InvalidParameter
+from accord.errors import InvalidParameter
 
 __all__ = ["Held", "column_of", "held_in"]
 
@@ -51,9 +51,6 @@ def held_in(data: Any) -> Held:  # noqa: ANN401 - any container
     ------
     InvalidParameter
         If this is no table: another shape, a single value, a text, a list of mappings.
-    DataError
-        If there are no records.
-
     """
     library = _library(data)
     if library is not None:
@@ -70,8 +67,6 @@ def held_in(data: Any) -> Held:  # noqa: ANN401 - any container
         table = table[:, None]
     if table.ndim != 2 or table.shape[1] == 0:
         raise InvalidParameter(_NOT_A_TABLE)
-    if len(table) == 0:
-        raise DataError("there are no records.")
     return Held(table=table, kinds=(_kind(table.dtype),) * table.shape[1])
 
 
@@ -161,8 +156,6 @@ def _frame(data: Any, library: str) -> Held:  # noqa: ANN401 - another library's
     kinds = tuple(map(_declared, series))
     if not columns:
         raise InvalidParameter(_NOT_A_TABLE)
-    if len(columns[0]) == 0:
-        raise DataError("there are no records.")
     return Held(columns=columns, names=names, kinds=kinds)
 
 

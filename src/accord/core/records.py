@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from accord.core._cells import Cells, labels_in, numbers_in
 from accord.core._containers import Held, held_in
 from accord.core._names import owners_named
-from accord.errors import InvalidParameter, SchemaMismatch
+from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 
-__all__ = ["Cells", "Records", "cells_read_by"]
+__all__ = ["Cells", "Records", "cells_read_by", "table_of_numbers"]
 
 _NO_NUMBERS = (
     "complex",
@@ -110,8 +110,10 @@ class Records:
         SchemaMismatch
             If numbers are asked for and the container declares a column to hold none. An array of objects declares
             nothing.
+        NotEnoughRecords
+            If there are no records.
         DataError
-            If there are no records, or a unit's name is missing.
+            If a unit's name is missing.
 
         """
         if isinstance(data, cls):
@@ -122,6 +124,8 @@ class Records:
         if cells == "numbers":
             _refuse_declared(held)
         rows = _read(held, cells)
+        if len(rows) == 0:
+            raise NotEnoughRecords("there are no records.", needed=1, present=0)
         if units is None:
             return cls(rows=rows, owners=None, units=len(rows), word="record", cells=cells)
         owners = owners_named(units, records=len(rows))
@@ -136,6 +140,11 @@ class Records:
     def dimension(self) -> int:
         """Number of columns."""
         return int(self.rows.shape[1])
+
+    @property
+    def first_rows(self) -> NDArray[np.int64]:
+        """The row of each unit's first record, shape (units,)."""
+        return np.arange(self.size) if self.owners is None else np.unique(self.owners, return_index=True)[1]
 
     def of_units(self, kept: NDArray[np.bool_]) -> "Records":
         """Return the records of the units marked, shape (units,), whole units only, in the order of the file."""
@@ -159,6 +168,20 @@ def cells_read_by(learner: object) -> Cells:
     if cells == "labels":
         return "labels"
     raise InvalidParameter("a learner's cells must be 'numbers' or 'labels': how it wants to read a table.")
+
+
+def table_of_numbers(data: Any) -> NDArray[np.float64]:  # noqa: ANN401 - any container
+    """Return a table as floats, shape (n, d), whatever types its container declares: a text that writes a number is it.
+
+    For tables of codes and columns that a schema declares: what is no number is NaN, and stays the cell's own affair.
+
+    Examples
+    --------
+    >>> table_of_numbers(np.array([[1, 1], [0, "x"]])).tolist()
+    [[1.0, 1.0], [0.0, nan]]
+
+    """
+    return np.asarray(_read(held_in(data), "numbers"))
 
 
 def _again(given: Records, *, units: object, unit: str | None, cells: Cells) -> Records:

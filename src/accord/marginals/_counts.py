@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from accord.errors import DataError, InvalidParameter
+from accord.core import Records
 
 __all__ = ["WHOLE", "Counted", "unit_weights"]
 
@@ -72,50 +72,18 @@ class Counted:
         return Counted(np.stack(np.unravel_index(present, shape), axis=1), shape, weights, self.total)
 
 
-def unit_weights(units: ArrayLike, *, records: int) -> tuple[Ints, int]:
-    """Return the weight of each record and the number of units.
+def unit_weights(records: Records) -> Ints | None:
+    """Return the weight of each record, shape (n,); None where each is a unit of its own and weighs 1.
 
     The r records of a unit share `WHOLE` evenly in whole numbers, in the order of the file: record j of them weighs
     ``floor((j + 1) WHOLE / r) - floor(j WHOLE / r)``.
-
-    Raises
-    ------
-    DataError
-        If a unit is missing.
-    InvalidParameter
-        If there is not one name a record.
-
     """
-    number = _numbers(units)
-    if number.shape != (records,):
-        raise InvalidParameter("units must name one unit a record.")
-    counts = np.bincount(number)
-    order = np.argsort(number, kind="stable")
+    if records.owners is None:
+        return None
+    counts = np.bincount(records.owners)
+    order = np.argsort(records.owners, kind="stable")
     starts = np.cumsum(counts) - counts
-    rank = np.empty(records, dtype=np.int64)
-    rank[order] = np.arange(records) - np.repeat(starts, counts)
-    size = counts[number]
-    return (rank + 1) * WHOLE // size - rank * WHOLE // size, len(counts)
-
-
-def _numbers(units: ArrayLike) -> Ints:
-    """Return the number of each record's unit."""
-    if isinstance(units, np.ma.MaskedArray) and np.ma.is_masked(units):
-        raise DataError("a record has no unit of privacy: give every record one.")
-    if isinstance(units, np.ndarray) and units.dtype.kind in "iu":
-        return np.unique(units, return_inverse=True)[1].astype(np.int64).reshape(units.shape)
-    known: dict[Any, int] = {}
-    names = list(units) if isinstance(units, (list, tuple)) else np.asarray(units).tolist()
-    if not isinstance(names, list):
-        raise InvalidParameter("units must be one name a record, shape (n,).")
-    return np.array([_number(name, known) for name in names], dtype=np.int64)
-
-
-def _number(name: object, known: dict[Any, int]) -> int:
-    try:
-        missing = name is None or bool(name != name)  # noqa: PLR0124 - NaN and its like
-        if not missing:
-            return known.setdefault(name, len(known))
-    except (TypeError, ValueError):
-        raise DataError("a unit of privacy must be a plain name: text, a number or a tuple of these.") from None
-    raise DataError("a record has no unit of privacy: give every record one.")
+    rank = np.empty(records.size, dtype=np.int64)
+    rank[order] = np.arange(records.size) - np.repeat(starts, counts)
+    size = counts[records.owners]
+    return (rank + 1) * WHOLE // size - rank * WHOLE // size

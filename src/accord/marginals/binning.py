@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Records, table_of_numbers
 from accord.errors import InvalidParameter
 from accord.marginals._atoms import frequent_values, with_atoms
 from accord.marginals._counts import WHOLE, unit_weights
@@ -136,18 +137,19 @@ class NumericBinning:
         count = _check.integer("cells", cells, least=2, most=1 << 12)
         if count & (count - 1):
             raise InvalidParameter("cells must be a power of two: cells are halved.")
-        column = _numbers(values)
-        weights, whole = (None, 1) if units is None else (unit_weights(units, records=len(column))[0], WHOLE)
-        numbers = Sorted.of(column, weights, whole)
+        records = Records.of(_numbers(values), units=units, unit=unit)
+        whole = 1 if records.owners is None else WHOLE
+        numbers = Sorted.of(records.rows[:, 0], unit_weights(records), whole)
         left = total
-        present = len(column) if units is None else len(np.unique(np.asarray(units)))
         if bounds is None and around is not None:
             left = total * Fraction(3, 4)
             middle, width = around
-            ends = ends_around(numbers, middle=middle, width=width, units=present, epsilon=total - left, source=source)
+            ends = ends_around(
+                numbers, middle=middle, width=width, units=records.units, epsilon=total - left, source=source
+            )
         elif bounds is None:
             left = total * (1 - RANGE_SHARE)
-            ends = private_ends(numbers, units=present, epsilon=total - left, source=source)
+            ends = private_ends(numbers, units=records.units, epsilon=total - left, source=source)
         elif -np.inf < bounds[0] < bounds[1] < np.inf:
             ends = (float(bounds[0]), float(bounds[1]))
         else:
@@ -161,8 +163,7 @@ class NumericBinning:
             epsilon=left,
             source=source,
         )
-        word = unit or ("record" if units is None else "unit")
-        guarantee = PureDP(total, Neighbouring.REPLACE_ONE, word)
+        guarantee = PureDP(total, Neighbouring.REPLACE_ONE, records.word)
         return Release(cls(edges, decimals=places, missing=missing), guarantee)
 
     def with_frequent(
@@ -193,8 +194,8 @@ class NumericBinning:
 
         """
         source = require_private(randomness)
-        column = _numbers(values)
-        one = column if units is None else column[np.unique(np.asarray(units), return_index=True)[1]]
+        records = Records.of(_numbers(values), units=units, unit=unit)
+        one = records.rows[records.first_rows, 0]
         one = one if self.decimals is None else np.round(one, self.decimals)
         atoms = frequent_values(
             one,
@@ -206,8 +207,7 @@ class NumericBinning:
         )
         step = None if self.decimals is None else 10.0**-self.decimals
         edges = with_atoms(np.array(self.edges), atoms, step=step)
-        word = unit or ("record" if units is None else "unit")
-        guarantee = ApproxDP(epsilon, delta, Neighbouring.REPLACE_ONE, word)
+        guarantee = ApproxDP(epsilon, delta, Neighbouring.REPLACE_ONE, records.word)
         return Release(NumericBinning(edges, decimals=self.decimals, missing=self.missing), guarantee)
 
     @staticmethod
@@ -290,33 +290,10 @@ def _decimals(decimals: int | None) -> int | None:
 
 def _numbers(values: ArrayLike) -> Floats:
     """Return a column as floats, each cell read on its own: NaN for what is no finite number."""
-    array: NDArray[Any] = values if isinstance(values, np.ndarray) else _cells(values)
-    if array.ndim != 1:
+    table = table_of_numbers(values)
+    if table.shape[1] != 1:
         raise InvalidParameter("values must have shape (n,).")
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(np.float64), np.nan)
-    if array.dtype.kind in "iufb":
-        numbers = array.astype(np.float64)
-    else:
-        numbers = np.array([_number(cell) for cell in array.tolist()], dtype=np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _cells(values: Any) -> NDArray[np.object_]:  # noqa: ANN401 - whatever can be gone through
-    cells = list(values)
-    column = np.empty(len(cells), dtype=object)
-    for place, cell in enumerate(cells):
-        column[place] = cell
-    return column
-
-
-def _number(cell: object) -> float:
-    if isinstance(cell, (bool, str, bytes)) or cell is None:
-        return np.nan
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
+    return np.where(np.isfinite(table[:, 0]), table[:, 0], np.nan)
 
 
 def _leaning(level: Floats, slope: Floats) -> Floats:

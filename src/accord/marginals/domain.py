@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
+from accord.core import table_of_numbers
 from accord.errors import DataError, InvalidParameter
 
 __all__ = ["Column", "ColumnKind", "Domain"]
@@ -185,7 +186,8 @@ class Domain:
         Parameters
         ----------
         codes
-            Shape (n, d). A cell that is not a code of its column becomes the column's ``other``.
+            Shape (n, d). A cell that is not a code of its column becomes the column's ``other``; a text that writes a
+            number is that number, so that one text in an array, which makes texts of all, changes no other cell.
 
         Raises
         ------
@@ -193,49 +195,13 @@ class Domain:
             If the shape does not fit, which is public.
 
         """
-        table = _as_table(codes)
-        if table.ndim == 1 and self.dimension == 1:
-            table = table[:, None]
-        if table.ndim != 2 or table.shape[1] != self.dimension:
+        table = table_of_numbers(codes)
+        if table.shape[1] != self.dimension:
             raise DataError(f"codes must have shape (n, {self.dimension}), a column for each of the domain's.")
         result = np.empty(table.shape, dtype=np.int64)
         for place, column in enumerate(self.columns):
-            result[:, place] = _read_column(table[:, place], column)
+            cells = table[:, place]
+            with np.errstate(invalid="ignore"):
+                valid = (cells >= 0) & (cells < column.size) & (cells == np.floor(cells))
+            result[:, place] = np.where(valid, cells, column.other)
         return result
-
-
-def _as_table(codes: ArrayLike) -> NDArray[Any]:
-    """Return an array or a data frame as an array, a masked cell as None; anything else cell by cell."""
-    if isinstance(codes, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(codes.astype(object), None))
-    return np.asarray(codes) if hasattr(codes, "__array__") else _by_cells(codes)
-
-
-def _by_cells(codes: ArrayLike) -> NDArray[np.object_]:
-    """Return a list of rows as an array of objects: no cell decides how another one is read."""
-    rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else [row] for row in codes]  # type: ignore[union-attr]
-    width = len(rows[0]) if rows else 0
-    if any(len(row) != width for row in rows):
-        raise DataError("codes must have the same number of cells in each row.")
-    table = np.empty((len(rows), width), dtype=object)
-    for place, row in enumerate(rows):
-        table[place, :] = row
-    return table
-
-
-def _read_column(cells: NDArray[Any], column: Column) -> NDArray[np.int64]:
-    if cells.dtype.kind in "iub":
-        valid = (cells >= 0) & (cells < column.size) if cells.dtype.kind != "b" else np.ones(len(cells), dtype=bool)
-        return np.where(valid, cells, column.other).astype(np.int64)
-    if cells.dtype.kind == "f":
-        numbers = cells.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            valid = (numbers >= 0) & (numbers < column.size) & (numbers == np.floor(numbers))
-        return np.where(valid, numbers, column.other).astype(np.int64)
-    return np.array([_read_cell(cell, column) for cell in cells.tolist()], dtype=np.int64)
-
-
-def _read_cell(cell: object, column: Column) -> int:
-    if isinstance(cell, (int, float, np.integer, np.floating)) and 0 <= cell < column.size and cell == int(cell):
-        return int(cell)
-    return column.other

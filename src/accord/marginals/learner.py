@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
-from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.core import Records
+from accord.errors import InvalidParameter
 from accord.ledger import Ledger, spending
 from accord.marginals._counts import WHOLE, Counted, unit_weights
 from accord.marginals._planning import make_plan
@@ -189,18 +190,11 @@ class MarginalLearner:
 
         """
         source = require_private(randomness)
-        records = self.domain.read(codes)
-        if len(records) == 0:
-            raise NotEnoughRecords("there are no records.", needed=1, present=0)
-        if units is None and unit not in {None, "record"}:
-            raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-        if units is None:
-            counted = Counted(records, self.domain.shape, None, len(records))
-            plan = self._plan(len(records), 1, "record")
-        else:
-            weights, present = unit_weights(units, records=len(records))
-            counted = Counted(records, self.domain.shape, weights, present * WHOLE)
-            plan = self._plan(present, WHOLE, unit or "unit")
+        table = self.domain.read(codes)
+        records = Records.of(table[:, :1], units=units, unit=unit)
+        whole = 1 if records.owners is None else WHOLE
+        counted = Counted(table, self.domain.shape, unit_weights(records), records.units * whole)
+        plan = self._plan(records.units, whole, records.word)
         with spending(ledger, plan.promised, what=f"marginals: {self.domain.dimension} columns, {plan.mode}"):
             run = Run(
                 self.domain,
