@@ -292,7 +292,7 @@ def test_units_reach_the_release_and_the_words(frozen: list[dict[str, Any]]) -> 
     write("d.csv", "x,who\n1,p\n2,q\n3,p\n")
     result = synth("d.csv", "s.toml", "--unit", "who")
     assert frozen[0]["units"].tolist() == [0, 1, 0]
-    assert "replacing all records of one unit at its place; units stand in the order of their first" in result.stdout
+    assert "replacing all records of one unit, wherever they stand; the number of units n is public" in result.stdout
     assert "share a value of who" in result.stdout
 
 

@@ -193,7 +193,10 @@ def test_what_is_printed_is_rounded_up() -> None:
         (("--gaussian", "0", "--delta", "0.1"), "gaussian 0: sigma must be above 0"),
         (("--pure", "1", "--delta", "1"), "delta must be at least 0 and below 1"),
         (("--pure", "1", "--delta", "x"), "delta is not written as a number"),
-        (("--pure", "1", "--delta", "0", "--neighbouring", "swap"), "neighbouring must be 'replace one' or 'add or"),
+        (
+            ("--pure", "1", "--delta", "0", "--neighbouring", "swap"),
+            "neighbouring must be 'replace one' or 'replace one in place' or 'add or",
+        ),
         (("missing.toml",), "the file of rounds cannot be read: No such file"),
         ((".",), "the file of rounds cannot be read: Is a directory"),
     ],

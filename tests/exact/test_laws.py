@@ -422,7 +422,17 @@ def test_relations_list_the_pairs_of_datasets() -> None:
 def test_relations_agree_with_enumeration() -> None:
     inputs = [rows for size in range(4) for rows in itertools.product([True, 1], repeat=size)]
     kernel = FiniteKernel.of(inputs, laws=[FiniteLaw.of([tuple(map(str, rows))], weights=[1]) for rows in inputs])
-    counts = {Neighbouring.REPLACE_ONE: 1 + 4 + 12, Neighbouring.ADD_OR_REMOVE_ONE: 2 + 6 + 16}
+    moved = {
+        frozenset({(*rest[:i], a, *rest[i:]), (*rest[:j], b, *rest[j:])})
+        for size in range(3)
+        for rest in itertools.product("ab", repeat=size)
+        for i, j, a, b in itertools.product(range(size + 1), range(size + 1), "ab", "ab")
+    }
+    counts = {
+        Neighbouring.REPLACE_ONE: sum(len(pair) == 2 for pair in moved),
+        Neighbouring.REPLACE_ONE_IN_PLACE: 1 + 4 + 12,
+        Neighbouring.ADD_OR_REMOVE_ONE: 2 + 6 + 16,
+    }
     from accord.laws.check import _listed
 
     for relation, count in counts.items():

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from accord.accounting import PrivacyAccountant
 from accord.errors import InvalidParameter
+from accord.laws import FiniteKernel, FiniteLaw, check_dp
 from accord.privacy import (
     ApproxDP,
     Neighbouring,
     NoGuarantee,
+    PrivacyFilter,
     PureDP,
     advanced_composition,
     basic_composition,
@@ -23,7 +27,7 @@ from accord.privacy import (
     parallel_composition,
 )
 
-ADD = Neighbouring.ADD_OR_REMOVE_ONE
+ADD, IN_PLACE = Neighbouring.ADD_OR_REMOVE_ONE, Neighbouring.REPLACE_ONE_IN_PLACE
 
 
 def test_C2_a_thousand_add_up() -> None:
@@ -201,9 +205,49 @@ def test_E34_a_delta_that_is_not_needed_is_not_spent_and_one_that_is_missing_is_
 def test_C1_disjoint_blocks_cost_the_maximum() -> None:
     four: list[PureDP | ApproxDP] = [PureDP(1), ApproxDP(2, "1e-7"), ApproxDP("0.5", "1e-6"), PureDP(1)]
     blocks: list[Any] = [range(10), np.arange(10, 20), [25, 21], {30}]
-    assert parallel_composition(four, blocks=blocks) == ApproxDP(2, "1e-6")
+    assert parallel_composition(four, blocks=blocks) == ApproxDP(2, "1e-6", IN_PLACE)
     assert parallel_composition(four, claimed_disjoint=True) == ApproxDP(2, "1e-6")
     assert parallel_composition([PureDP(1, ADD)] * 2, claimed_disjoint=True) == PureDP(1, ADD)
+
+
+def test_A6_C1_blocks_of_positions_hold_in_place_only() -> None:
+    """Two records, each counted by a mechanism that says it aloud: a record that moves is seen by both."""
+    bits = list(product((0, 1), repeat=2))
+    kernel = FiniteKernel(
+        {
+            table: FiniteLaw({said: 9 ** sum(a == b for a, b in zip(table, said, strict=True)) for said in bits})
+            for table in bits
+        }
+    )
+    claimed = parallel_composition([PureDP("2.2")] * 2, blocks=[[0], [1]])
+    assert claimed == PureDP("2.2", IN_PLACE)
+    assert check_dp(kernel, epsilon=claimed.epsilon, delta=0, neighbours=claimed.neighbouring).holds
+    moved = check_dp(kernel, epsilon=claimed.epsilon, delta=0, neighbours=Neighbouring.REPLACE_ONE)
+    assert not moved.holds
+    assert moved.delta > Fraction(1, 4)
+
+
+def test_A6_replacing_anywhere_implies_in_place_and_a_mixture_is_in_place() -> None:
+    mixed: list[PureDP | ApproxDP] = [PureDP(1), ApproxDP(2, "1e-6", IN_PLACE)]
+    assert basic_composition(mixed) == ApproxDP(3, "1e-6", IN_PLACE)
+    assert basic_composition(mixed[:1] * 2) == PureDP(2)
+    assert parallel_composition(mixed, claimed_disjoint=True) == ApproxDP(2, "1e-6", IN_PLACE)
+    with pytest.raises(InvalidParameter, match="mix the relations"):
+        basic_composition([PureDP(1, ADD), PureDP(1, IN_PLACE)])
+    accountant = PrivacyAccountant()
+    for guarantee in (mixed[1], mixed[0]):
+        accountant.charge(guarantee)
+    assert accountant.total(delta="1e-5").neighbouring is IN_PLACE
+    for cap, taken in ((PureDP(5), False), (PureDP(5, IN_PLACE), True)):
+        budget = PrivacyFilter(cap)
+        budget.admit(PureDP(1, cap.neighbouring))
+        if taken:
+            budget.admit(PureDP(1))
+            assert budget.spent == PureDP(2, IN_PLACE)
+        else:
+            with pytest.raises(InvalidParameter, match="says nothing of records that stand elsewhere"):
+                budget.admit(PureDP(1, IN_PLACE))
+            assert budget.spent == PureDP(1)
 
 
 def test_C1_E31_anything_but_disjoint_fixed_blocks_is_refused() -> None:
@@ -240,7 +284,7 @@ def test_C1_blocks_that_are_empty_at_a_second_reading_are_refused() -> None:
         with pytest.raises(InvalidParameter, match="blocks must be a list or tuple"):
             parallel_composition(two, blocks=blocks)
     blocks = np.arange(6).reshape(2, 3)
-    assert parallel_composition(two, blocks=blocks) == PureDP(1)
+    assert parallel_composition(two, blocks=blocks) == PureDP(1, IN_PLACE)
 
 
 # --- how much work ----------------------------------------------------------------------------------------------------

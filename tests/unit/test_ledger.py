@@ -278,6 +278,20 @@ def test_another_relation_or_unit_is_refused_with_the_reason(path: Path) -> None
         assert ledger.cap.unit == "patient"
 
 
+def test_A6_a_ledger_of_replacing_anywhere_refuses_in_place_and_the_other_takes_both(tmp_path: Path) -> None:
+    in_place = PureDP("0.1", Neighbouring.REPLACE_ONE_IN_PLACE)
+    with Ledger.create(tmp_path / "anywhere.db", epsilon=1, delta=0) as ledger:
+        with pytest.raises(InvalidParameter, match="says nothing of records that stand elsewhere in the file"):
+            ledger.charge(in_place, what="a")
+        assert ledger.spent.epsilon == 0
+    with Ledger.create(tmp_path / "in place.db", epsilon=1, delta=0, neighbouring=in_place.neighbouring) as ledger:
+        ledger.charge(in_place, what="a")
+        ledger.charge(PureDP("0.2"), what="b")
+        assert (ledger.spent.epsilon, ledger.spent.neighbouring) == (Fraction(3, 10), in_place.neighbouring)
+    with Ledger(tmp_path / "in place.db") as again:
+        assert again.spent.epsilon == Fraction(3, 10)
+
+
 @pytest.mark.parametrize(
     "call",
     [

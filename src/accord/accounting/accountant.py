@@ -67,7 +67,7 @@ class _Counted:
         """Return this with one loss more, so many times; ``grown`` are its log moments."""
         relation = Relation(loss.neighbouring, loss.unit)
         if self.relation is not None:
-            common_relation([relation.guarantee(Fraction(0), Fraction(0)), self.nothing()])
+            relation = common_relation([relation.guarantee(Fraction(0), Fraction(0)), self.nothing()])
         losses, deltas, guarantee = dict(self.losses), self.deltas, loss.guarantee
         losses[loss] = losses.get(loss, 0) + times
         if guarantee is not None:

@@ -154,7 +154,10 @@ def _told(found: DPCheck, *, epsilon: str, delta: str) -> list[str]:
 
 def _list(given: object) -> list[Any]:
     if not isinstance(given, list):
-        raise InvalidParameter("neighbours must be a list of pairs of inputs, 'replace one' or 'add or remove one'.")
+        raise InvalidParameter(
+            "neighbours must be a list of pairs of inputs, 'replace one', 'replace one in place' or 'add or remove "
+            "one'."
+        )
     return given
 
 

@@ -56,7 +56,10 @@ def compose(
     delta: Annotated[str | None, typer.Option(help="The delta of the total.", show_default=False)] = None,
     neighbouring: Annotated[
         str | None,
-        typer.Option(help="'replace one' or 'add or remove one' [default: replace one].", show_default=False),
+        typer.Option(
+            help="'replace one', 'replace one in place' or 'add or remove one' [default: replace one].",
+            show_default=False,
+        ),
     ] = None,
     unit: Annotated[str | None, typer.Option(help="Unit of privacy [default: record].", show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,

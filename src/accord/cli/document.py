@@ -162,12 +162,8 @@ def _guarantee(outcome: Outcome) -> dict[str, Any]:
     epsilon = _as_written(outcome.request.epsilon, guarantee.epsilon)
     delta = _as_written(outcome.request.delta, guarantee.delta)
     unit = outcome.schema.unit
-    relation = "replacing one record" if unit is None else "replacing all records of one unit at its place"
-    public = (
-        "the number of records n is public"
-        if unit is None
-        else "units stand in the order of their first records; their number n is public"
-    )
+    relation = "replacing one record" if unit is None else "replacing all records of one unit, wherever they stand"
+    public = f"the number of {'records' if unit is None else 'units'} n is public"
     return {
         "statement": f"({epsilon}, {delta})-differential privacy, {relation}; {public}",
         "epsilon": epsilon,

@@ -28,6 +28,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 
 _RELATIONS = {
     "replace-one": Neighbouring.REPLACE_ONE,
+    "replace-one-in-place": Neighbouring.REPLACE_ONE_IN_PLACE,
     "add-or-remove-one": Neighbouring.ADD_OR_REMOVE_ONE,
 }
 
@@ -48,7 +49,9 @@ def create(
     epsilon: Annotated[str, typer.Option(help="Cap on the total epsilon.", show_default=False)],
     delta: Annotated[str, typer.Option(help="Cap on the total delta.", show_default=False)],
     unit: Annotated[str, typer.Option(help="What is protected: record, or the name of the unit column.")] = "record",
-    neighbouring: Annotated[str, typer.Option(help="replace-one or add-or-remove-one.")] = "replace-one",
+    neighbouring: Annotated[
+        str, typer.Option(help="replace-one, replace-one-in-place or add-or-remove-one.")
+    ] = "replace-one",
     who: Who = None,
     why: Annotated[str | None, typer.Option(help="Why the cap is what it is.")] = None,
     json: Json = False,

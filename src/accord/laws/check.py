@@ -179,6 +179,14 @@ def _related(kernel: FiniteKernel, neighbouring: Neighbouring) -> list[_Inputs]:
 
 
 def _replaced(one: Any, other: Any) -> bool:  # noqa: ANN401 - keys of tuples of records
+    """Return whether both have the same length, and are equal without one record each, wherever the two stand."""
+    if len(one) != len(other):
+        return False
+    rest = {one[:cut] + one[cut + 1 :] for cut in range(len(one))}
+    return any(other[:cut] + other[cut + 1 :] in rest for cut in range(len(other)))
+
+
+def _replaced_in_place(one: Any, other: Any) -> bool:  # noqa: ANN401 - keys of tuples of records
     """Return whether both have the same length and differ at one position."""
     return len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) == 1
 
@@ -189,4 +197,8 @@ def _added(one: Any, other: Any) -> bool:  # noqa: ANN401 - keys of tuples of re
     return len(more) == len(less) + 1 and any(more[:cut] + more[cut + 1 :] == less for cut in range(len(more)))
 
 
-_RELATIONS = {Neighbouring.REPLACE_ONE: _replaced, Neighbouring.ADD_OR_REMOVE_ONE: _added}
+_RELATIONS = {
+    Neighbouring.REPLACE_ONE: _replaced,
+    Neighbouring.REPLACE_ONE_IN_PLACE: _replaced_in_place,
+    Neighbouring.ADD_OR_REMOVE_ONE: _added,
+}

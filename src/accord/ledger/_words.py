@@ -55,7 +55,13 @@ def same_terms(guarantee: PureDP | ApproxDP, *, neighbouring: Neighbouring, unit
     """Refuse a guarantee under another relation or for another unit than the ledger's."""
     if not isinstance(guarantee, (PureDP, ApproxDP)):
         raise InvalidParameter("guarantee must be a PureDP or an ApproxDP.")
-    if guarantee.neighbouring is not neighbouring:
+    if not guarantee.neighbouring.implies(neighbouring):
+        if neighbouring.implies(guarantee.neighbouring):
+            raise InvalidParameter(
+                f"this ledger counts under '{neighbouring.value}' and the request holds under "
+                f"'{guarantee.neighbouring.value}' only: it says nothing of records that stand elsewhere in the file. "
+                f"Release without a public key of the blocks, or use a ledger of that relation, which takes both."
+            )
         raise InvalidParameter(
             f"this ledger counts under '{neighbouring.value}' and the request holds under "
             f"'{guarantee.neighbouring.value}': epsilons under two relations cannot be added. Restate the guarantee "

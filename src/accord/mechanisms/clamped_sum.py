@@ -106,7 +106,7 @@ class ClampedSum:
     def sensitivity(self) -> Sensitivity:
         """How far `value` moves between neighbours, exactly."""
         low, high = self._ends()
-        one = high - low if self.neighbouring is Neighbouring.REPLACE_ONE else max(abs(low), abs(high))
+        one = max(abs(low), abs(high)) if self.neighbouring is Neighbouring.ADD_OR_REMOVE_ONE else high - low
         return Sensitivity(self.contributions * one * self.step, self.neighbouring)
 
     def value(self, values: ArrayLike, *, units: ArrayLike | None = None) -> Fraction:

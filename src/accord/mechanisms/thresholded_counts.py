@@ -275,7 +275,7 @@ def _moves(neighbouring: Neighbouring) -> int:
     """Return how many counts move by one between neighbours."""
     if not isinstance(neighbouring, Neighbouring):
         raise InvalidParameter("neighbouring must be a Neighbouring, such as Neighbouring.REPLACE_ONE.")
-    return 2 if neighbouring is Neighbouring.REPLACE_ONE else 1
+    return 1 if neighbouring is Neighbouring.ADD_OR_REMOVE_ONE else 2
 
 
 def _count(values: Values) -> Tally:

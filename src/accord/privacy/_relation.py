@@ -12,7 +12,7 @@ from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.neighbouring import Neighbouring
 from accord.privacy.no_guarantee import NoGuarantee
 
-__all__ = ["Relation", "common_relation", "read_guarantees", "slack"]
+__all__ = ["Relation", "common_relation", "read_guarantees", "refuse_other_relation", "slack"]
 
 
 @final
@@ -49,9 +49,10 @@ def read_guarantees(guarantees: Iterable[PureDP | ApproxDP]) -> list[PureDP | Ap
 
 
 def common_relation(guarantees: Collection[PureDP | ApproxDP]) -> Relation:
-    """Return the relation and unit that all share, or refuse the mixture and say why."""
+    """Return the strongest relation that all imply, and the unit that all share; or refuse the mixture and say why."""
     relations = {guarantee.neighbouring for guarantee in guarantees}
-    if len(relations) > 1:
+    common = [relation for relation in relations if all(each.implies(relation) for each in relations)]
+    if not common:
         raise InvalidParameter(
             "guarantees mix the relations 'replace one' and 'add or remove one': replacing a record is removing one "
             "and adding one, so their epsilons measure different things. State all under one relation first: "
@@ -64,7 +65,18 @@ def common_relation(guarantees: Collection[PureDP | ApproxDP]) -> Relation:
             f"guarantees are for different units of privacy ({', '.join(sorted(units))}): a total speaks about one "
             "unit. Restate all for the same one; a person with several records is not protected by a promise for one."
         )
-    return Relation(relations.pop(), units.pop())
+    return Relation(common[0], units.pop())
+
+
+def refuse_other_relation(cap: PureDP | ApproxDP, guarantee: PureDP | ApproxDP) -> None:
+    """Refuse a guarantee that says nothing under the relation of a cap, or nothing about its unit."""
+    common_relation([cap, guarantee])
+    if not guarantee.neighbouring.implies(cap.neighbouring):
+        raise InvalidParameter(
+            f"the cap counts under '{cap.neighbouring.value}' and this guarantee holds under "
+            f"'{guarantee.neighbouring.value}' only: it says nothing of records that stand elsewhere in the file. A "
+            f"cap under '{guarantee.neighbouring.value}' takes both."
+        )
 
 
 def slack(value: Number, *, name: str = "delta") -> Fraction:

@@ -7,7 +7,7 @@ from typing import NoReturn, final
 from accord import _check
 from accord._exact import Number
 from accord.errors import BudgetExceeded, InvalidParameter
-from accord.privacy._relation import common_relation
+from accord.privacy._relation import refuse_other_relation
 from accord.privacy._spending import Spending
 from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
@@ -131,7 +131,7 @@ class PrivacyFilter:
 
     def _after(self, guarantee: PureDP | ApproxDP) -> Spending:
         state = self._state
-        common_relation([state.cap, guarantee])
+        refuse_other_relation(state.cap, guarantee)
         later = state.after(guarantee)
         if later is None:
             raise BudgetExceeded(

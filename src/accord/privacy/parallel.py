@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from accord.errors import InvalidParameter
-from accord.privacy._relation import common_relation, read_guarantees
+from accord.privacy._relation import Relation, common_relation, read_guarantees
 from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.neighbouring import Neighbouring
 
@@ -29,9 +29,11 @@ def parallel_composition(
     Formal guarantees
     -----------------
     - Privacy: mechanism i reads the units at the positions ``blocks[i]`` only, the blocks are disjoint and were fixed
-      without looking at the data: together the mechanisms are (largest epsilon, largest delta)-DP. Exact.
+      without looking at the data: together the mechanisms are (largest epsilon, largest delta)-DP under "replace one in
+      place", exactly. Not under "replace one": a record that is replaced by one that stands elsewhere moves all between
+      to other positions, and so changes many blocks.
     - Disjointness of ``blocks`` is checked here. That they do not depend on the data is the caller's claim; with
-      ``claimed_disjoint`` both are.
+      ``claimed_disjoint`` both are, and the relation is that of the guarantees.
     - Not promised: anything for blocks that are formed from the data (by a column, after sorting, by dropping rows).
       Replacing a record then changes two blocks, and two guarantees add up.
 
@@ -41,11 +43,11 @@ def parallel_composition(
         At least one, all under one relation and for one unit.
     blocks
         For each guarantee the positions that its mechanism reads, whole numbers of at least 0, in a collection that can
-        be read again. Only under "replace one": under "add or remove one" a removed record moves all later ones to
-        other positions.
+        be read again. Not under "add or remove one": a removed record moves all later ones to other positions.
     claimed_disjoint
-        Claims, without ``blocks``, that each unit is read by one mechanism only, by a rule that looks at nothing else:
-        at its position ("replace one") or at its own values ("add or remove one").
+        Claims, without ``blocks``, that each unit is read by one mechanism only, chosen by its position alone ("replace
+        one in place"), by a secret uniform order of the units, as `accord.learning.partition` does ("replace one"), or
+        by its own values alone ("add or remove one").
 
     Raises
     ------
@@ -61,8 +63,8 @@ def parallel_composition(
     Examples
     --------
     >>> quarters = [range(0, 25), range(25, 50), range(50, 75), range(75, 100)]
-    >>> parallel_composition([PureDP(1)] * 4, blocks=quarters).epsilon
-    Fraction(1, 1)
+    >>> parallel_composition([PureDP(1)] * 4, blocks=quarters)
+    PureDP(epsilon=Fraction(1, 1), neighbouring=Neighbouring.REPLACE_ONE_IN_PLACE, unit='record')
 
     """
     found = read_guarantees(guarantees)
@@ -70,12 +72,13 @@ def parallel_composition(
     if (blocks is None) == (claimed_disjoint is not True):
         raise InvalidParameter(f"parallel composition needs disjoint parts of the data: {_ADVICE}.")
     if blocks is not None:
-        if relation.neighbouring is not Neighbouring.REPLACE_ONE:
+        if not relation.neighbouring.implies(Neighbouring.REPLACE_ONE_IN_PLACE):
             raise InvalidParameter(
-                "blocks of positions need the relation 'replace one': removing one record moves all later ones to "
-                "other positions, and so into other blocks."
+                "blocks of positions need the relation 'replace one in place' or 'replace one': removing one record "
+                "moves all later ones to other positions, and so into other blocks."
             )
         _disjoint(blocks, expected=len(found))
+        relation = Relation(Neighbouring.REPLACE_ONE_IN_PLACE, relation.unit)
     epsilon = max(guarantee.epsilon for guarantee in found)
     return relation.guarantee(epsilon, max(guarantee.delta for guarantee in found))
 

@@ -87,7 +87,7 @@ def checked(released: Any, stated: PureDP | ApproxDP, *, unit: str | None) -> Re
     if not isinstance(released, Release):
         return Release(released, stated)
     given = released.guarantee
-    same = given.neighbouring is stated.neighbouring and given.unit == (unit or stated.unit)
+    same = given.neighbouring.implies(stated.neighbouring) and given.unit == (unit or stated.unit)
     if not same or given.epsilon > stated.epsilon or given.delta > stated.delta:
         raise InvalidParameter(
             "the mechanism released under a weaker guarantee than it had stated before (several integers under a curve "

@@ -8,7 +8,7 @@ from typing import Any, Generic, NoReturn, TypeVar, final
 
 from accord._exact import Number
 from accord.errors import AccordError, InvalidParameter
-from accord.privacy._relation import common_relation, read_guarantees
+from accord.privacy._relation import read_guarantees, refuse_other_relation
 from accord.privacy.best import best_composition
 from accord.privacy.composition import basic_composition
 from accord.privacy.filters import PrivacyFilter
@@ -96,7 +96,8 @@ class AdaptiveSession(Generic[Data]):
         self._planned = tuple(planned)
         self._pending: Any = None
         if self._planned:
-            common_relation([cap, *read_guarantees(self._planned)])
+            for guarantee in read_guarantees(self._planned):
+                refuse_other_relation(cap, guarantee)
             self._pending = self._spend(_plan(self._planned, cap=cap), what=f"a plan of {len(self._planned)} rounds")
 
     @property
@@ -178,11 +179,12 @@ class AdaptiveSession(Generic[Data]):
 
     def _admit(self, stated: PureDP | ApproxDP, label: str) -> Any:  # noqa: ANN401
         """Take the next planned round, or spend; return the ledger's charge to confirm."""
-        common_relation([self.cap, stated])
+        refuse_other_relation(self.cap, stated)
         done = len(self._rounds)
         if done >= len(self._planned):
             return self._spend(stated, what=label)
         slot = self._planned[done]
+        refuse_other_relation(slot, stated)
         if stated.epsilon > slot.epsilon or stated.delta > slot.delta:
             raise InvalidParameter(
                 f"round {done + 1} was planned with epsilon {float(slot.epsilon):.6g} and delta "

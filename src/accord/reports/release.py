@@ -9,6 +9,7 @@ from typing import Any
 from accord._exact import to_fraction
 from accord.errors import InvalidParameter
 from accord.ledger.figures import as_float
+from accord.privacy import Neighbouring
 from accord.reports.report import Report
 
 __all__ = ["RELEASE_FORMAT", "check_release", "release_json"]
@@ -199,7 +200,7 @@ def _number_faults(content: Mapping[str, Any]) -> list[str]:
                 faults.append(f"a stage's {name} is no number")
             elif sum((part for part in parts if part is not None), Fraction(0)) > number:
                 faults.append(f"the stages spend more {name} than is promised")
-    if guarantee["neighbouring"] not in {"replace one", "add or remove one"}:
+    if guarantee["neighbouring"] not in {relation.value for relation in Neighbouring}:
         faults.append("guarantee.neighbouring is no relation")
     return faults
 
