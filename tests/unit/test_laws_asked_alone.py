@@ -1,8 +1,13 @@
 """What the code of one law raises, warns of or leaves behind, and the votes of the others."""
 
+import contextlib
+import logging
 import random
+import signal
+import sys
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,9 @@ from accord.couplings import (
     TwoStageCoupling,
 )
 from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, log_densities
+from accord.distributions.line import bounded, on_a_line
+from accord.learning._listed import ListedLaws
+from accord.learning._neighbours import Nearness, most_neighbours
 from accord.randomness import Generator, SharedRandomness, ambient_seed
 
 legacy: Any = np.random
@@ -99,6 +107,7 @@ ACTS: dict[str, Callable[[Any], object]] = {
     "exit": leaves(SystemExit(3)),
     "panic": leaves(BaseException("a compiled extension panics")),
     "generator exit": leaves(GeneratorExit()),
+    "interrupt of its own": leaves(KeyboardInterrupt()),
     "consume": noise,
     "seed": lambda _: (legacy.seed(5), random.seed(5)),
     "raise on overflow": lambda _: np.seterr(all="raise"),
@@ -185,9 +194,71 @@ def test_a_point_mass_that_was_never_made_abstains_alone() -> None:
     assert [key is ABSTAIN for key in keys[0]] == [True, False, True]
 
 
-def test_interrupts_are_a_persons() -> None:
+def interrupt(_: Any) -> None:
+    """Do what Ctrl-C does."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def swallow(_: Any) -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("act", [interrupt, swallow])
+def test_A10_interrupts_of_a_person_end_the_run_even_where_a_law_catches_them(act: Callable[[Any], object]) -> None:
+    handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        votes(HashedLattice(dimension=1), [Foreign(0.0, leaves(KeyboardInterrupt()))])
+        votes(HashedLattice(dimension=1), [Foreign(0.0, act)])
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert votes(HashedLattice(dimension=1), [Foreign(0.0)])[0, 0] is not ABSTAIN  # and the turn was given back
+
+
+def test_A10_an_interrupt_that_a_law_raises_itself_is_its_abstention() -> None:
+    keys = votes(HashedLattice(dimension=1), [Foreign(0.0, leaves(KeyboardInterrupt())), Foreign(0.2)])
+    assert all(key is ABSTAIN for key in keys[:, 0])
+    assert all(key is not ABSTAIN for key in keys[:, 1])
+
+
+class Leaves(Foreign):
+    """Ends the run when it is compared or hashed."""
+
+    def __eq__(self, other: object) -> bool:
+        raise SystemExit(3)
+
+    def __hash__(self) -> int:
+        raise SystemExit(3)
+
+
+def test_A10_a_law_that_leaves_when_it_is_compared_abstains_alone() -> None:
+    listed = ListedLaws(inner=HashedLattice(dimension=1), candidates=(Normal(0.0, 1.0), Normal(1.0, 1.0)))
+    keys = votes(listed, [Leaves(0.0), Normal(1.0, 1.0)])
+    assert all(key is ABSTAIN for key in keys[:, 0])
+    assert (keys[:, 1] == votes(listed, [Normal(1.0, 1.0)])[:, 0]).all()
+
+
+def test_A10_a_released_model_that_leaves_when_it_is_asked_loses_no_other() -> None:
+    def leave(_: Any) -> None:
+        raise SystemExit(3)
+
+    nearness = Nearness(near=Fraction(1, 10), far=Fraction(1, 5), failure=1e-6)
+    models: list[Distribution] = [Leaves(0.0, leave), Normal(1.0, 1.0), Normal(1.0, 1.0), Foreign(0.5, leave)]
+    assert most_neighbours(models, nearness=nearness, shared=SharedRandomness(1)) == 1
+    assert on_a_line(Foreign(0.0, leave)) is None
+    assert bounded(Mixture([Normal(0.0, 1.0), Foreign(0.0, leave)], [0.5, 0.5])) is None
+
+
+def chatter(_: Any) -> None:
+    print("CANARY")  # noqa: T201
+    sys.stderr.write("CANARY")
+    logging.getLogger("somebody").critical("CANARY")
+    warnings.warn("CANARY", stacklevel=1)
+
+
+@pytest.mark.parametrize("name", COUPLINGS)
+def test_A10_what_a_law_prints_or_logs_is_dropped(name: str, capfd: Any, caplog: Any) -> None:
+    votes(COUPLINGS[name], [Foreign(0.0, chatter)])
+    assert "CANARY" not in "".join(capfd.readouterr())
+    assert "CANARY" not in caplog.text
 
 
 def test_a_law_gets_records_of_its_own() -> None:

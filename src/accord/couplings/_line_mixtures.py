@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.distributions import Mixture, Normal
+from accord.distributions._alone import alone
 
 __all__ = ["LineMixture", "line_mixture", "tuple_densities"]
 
@@ -35,7 +36,8 @@ class LineMixture:
 
 def line_mixture(law: object) -> LineMixture | None:
     """Return the numbers of a `Normal` or a `Mixture` of `Normal` on a line, None for anything else."""
-    try:
+
+    def look() -> LineMixture | None:
         if type(law) is Normal:
             parts: Sequence[tuple[Any, float]] = [(law, 1.0)]
         elif type(law) is Mixture:
@@ -45,10 +47,11 @@ def line_mixture(law: object) -> LineMixture | None:
         if not 0 < len(parts) <= _MOST_COMPONENTS or any(type(p) is not Normal or p.dimension != 1 for p, _ in parts):
             return None
         spreads = np.array([part.cholesky[0, 0] for part, _ in parts])
-        with np.errstate(all="ignore"):
-            logs = np.log([weight for _, weight in parts]) - np.log(spreads) - 0.5 * math.log(2.0 * math.pi)
-            found = LineMixture(logs, np.array([part.mean[0] for part, _ in parts]), 1.0 / spreads)
-    except Exception:  # noqa: BLE001 - one law's failure is its own
+        logs = np.log([weight for _, weight in parts]) - np.log(spreads) - 0.5 * math.log(2.0 * math.pi)
+        return LineMixture(logs, np.array([part.mean[0] for part, _ in parts]), 1.0 / spreads)
+
+    found = alone(look, failed=None)
+    if found is None:
         return None
     usable = all(np.isfinite(column).all() for column in (found.logs, found.means, found.inverses))
     return found if usable else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from accord.couplings._sampled import sampled
 from accord.couplings._shortfall import usual_candidates
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, Mixture, log_densities
+from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter
 from accord.randomness import Generator, SharedRandomness
 
@@ -214,15 +216,17 @@ def widened(
     """
     size = _check.integer("records", records, least=1)
     wanted = _check.integer("models", models, least=2)
+
+    def fitted(number: int) -> Distribution | None:
+        sample = sampled(law, size, shared.stream("widened", number))
+        model: object = learner_fit(sample, seed=shared.seed("widened", number))
+        return model if isinstance(model, Distribution) and model.dimension == law.dimension else None
+
     found: list[Distribution] = []
     for number in range(wanted):
-        try:
-            sample = sampled(law, size, shared.stream("widened", number))
-            model = learner_fit(sample, seed=shared.seed("widened", number))
-            if isinstance(model, Distribution) and model.dimension == law.dimension:
-                found.append(model)
-        except Exception:  # noqa: BLE001, S112 - a sample that allows no fit is left out
-            continue
+        model = alone(partial(fitted, number), failed=None)
+        if model is not None:  # a sample that allows no fit is left out
+            found.append(model)
     if len(found) < 2:
         raise FitFailed("fewer than two fits to samples of the law succeeded: no models surround it.")
     return tuple(found)

@@ -12,6 +12,7 @@ from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._joined import joined
 from accord.couplings.protocol import Coupled, Coupling
 from accord.distributions import Distribution, Product
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, require_shared
 
@@ -97,10 +98,8 @@ def _side_by_side(tables: list[NDArray[Any]]) -> NDArray[Any]:
 def _factors(law: object, *, count: int) -> tuple[Distribution | Abstain, ...]:
     """Return a law's factors; abstentions if it has not as many as there are parts."""
     if type(law) is Product:
-        try:
-            factors: tuple[Distribution, ...] = tuple(law.factors)
-        except Exception:  # noqa: BLE001 - a law that cannot even be read abstains
-            factors = ()
+        nothing: tuple[Distribution, ...] = ()
+        factors = alone(lambda: tuple(law.factors), failed=nothing)
         if len(factors) == count:
             return factors
     return (ABSTAIN,) * count

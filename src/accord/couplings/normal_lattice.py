@@ -16,6 +16,7 @@ from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells, SeenLaw
 from accord.couplings.protocol import Coupled, Vote
 from accord.distributions import Distribution, Normal
+from accord.distributions._alone import alone
 from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["NormalLattice"]
@@ -133,16 +134,16 @@ class _Points:
         nothing: list[Vote] = [ABSTAIN] * len(self._cells.draws)
         if type(law) is not Normal:  # a subclass might read differently each time, or run code
             return nothing
-        try:
+
+        def ask() -> list[Vote]:
             if law.dimension != self._chart.dimension:
                 return nothing
             mean, cholesky = np.asarray(law.mean, dtype=float), np.asarray(law.cholesky, dtype=float)
-            with np.errstate(all="ignore"):
-                if law.dimension >= _LOOPS_FROM:
-                    return self._compiled_race(SeenLaw.of(self._chart, mean=mean, cholesky=cholesky))
-                return self._race(NormalCells.search(self._chart, mean=mean, cholesky=cholesky))
-        except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
-            return nothing
+            if law.dimension >= _LOOPS_FROM:
+                return self._compiled_race(SeenLaw.of(self._chart, mean=mean, cholesky=cholesky))
+            return self._race(NormalCells.search(self._chart, mean=mean, cholesky=cholesky))
+
+        return alone(ask, failed=nothing)
 
     def _compiled_race(self, law: SeenLaw) -> list[Vote]:
         root = self._shared.word(_LABEL, "cell")

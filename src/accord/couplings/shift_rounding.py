@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -14,6 +15,7 @@ from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Floats, Integers
 from accord.couplings.protocol import Coupled
 from accord.distributions import Distribution, Normal, PointMass
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
 
@@ -104,14 +106,10 @@ class ShiftRounding:
         draws = _check.integer("draws", draws, least=1)
         cells = _Cells(require_shared(shared), dimension=self.dimension, records=records, step=self.step)
         keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-        size = max(1, _AT_ONCE // self.dimension**2)
         for block, law in enumerate(laws):
-            try:
-                for start in range(0, draws, size):
-                    chunk = np.arange(start, min(draws, start + size))
-                    keys[chunk, block] = cells.votes(law, chunk)
-            except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
-                keys[:, block] = ABSTAIN
+            votes = alone(partial(cells.all_votes, law, draws=draws), failed=None)
+            if votes is not None:
+                keys[:, block] = votes
         return Coupled(keys=keys, decode=cells.decode)
 
 
@@ -194,19 +192,24 @@ class ParameterRounding:
             return np.repeat(cell * widths, size, axis=0)
 
         all_shifts = shifts(np.arange(rounds))
+
+        def votes(law: PointMass) -> list[bytes] | None:
+            vector = np.array(law.vector, dtype=np.float64)
+            if vector.shape != widths.shape:
+                return None
+            index = np.floor(vector / widths + all_shifts)
+            if not (np.abs(index) < _LARGEST_INDEX).all():
+                return None
+            keys: list[bytes] = index.astype("<i8").view(f"V{8 * len(widths)}").ravel().tolist()
+            return keys
+
         keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
         for block, law in enumerate(laws):
             if type(law) is not PointMass:
                 continue
-            try:
-                vector = np.array(law.vector, dtype=np.float64)
-                if vector.shape == widths.shape:
-                    with np.errstate(all="ignore"):
-                        index = np.floor(vector / widths + all_shifts)
-                    if (np.abs(index) < _LARGEST_INDEX).all():
-                        keys[:, block] = index.astype("<i8").view(f"V{8 * len(widths)}").ravel().tolist()
-            except Exception:  # noqa: BLE001 - one law's failure is one block's abstention (theory 9)
-                keys[:, block] = ABSTAIN
+            found = alone(partial(votes, law), failed=None)
+            if found is not None:
+                keys[:, block] = found
         return Coupled(keys=keys, decode=decode)
 
 
@@ -229,6 +232,12 @@ class _Cells:
         self._dimension = dimension
         self._records = records
         self._width = step / math.sqrt(records)
+
+    def all_votes(self, law: Distribution | Abstain, *, draws: int) -> list[object]:
+        """Return one law's cells in the first draws, some at a time."""
+        size = max(1, _AT_ONCE // self._dimension**2)
+        chunks = [np.arange(start, min(draws, start + size)) for start in range(0, draws, size)]
+        return [vote for chunk in chunks for vote in self.votes(law, chunk)]
 
     def votes(self, law: Distribution | Abstain, draws: Integers) -> list[object]:
         """Return one law's cells in these draws, as bytes."""

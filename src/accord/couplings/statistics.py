@@ -19,6 +19,7 @@ from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.protocol import Coupled, Coupling, Vote
 from accord.couplings.race import RaceCoupling
 from accord.distributions import Categorical, Distribution, Exponential, Gamma, Normal, PointMass, Poisson, Product
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, require_shared
 
@@ -185,11 +186,8 @@ def coupling_for(law: Distribution | type[Distribution], *, records: int) -> Cou
 
 def _guarded(votes: Callable[[], list[Vote]], *, draws: int) -> list[Vote]:
     """Return one law's votes. Whatever goes wrong is this law's abstention (theory 9)."""
-    try:
-        with np.errstate(all="ignore"):
-            return votes()
-    except Exception:  # noqa: BLE001 - one law's failure is one block's abstention
-        return [ABSTAIN] * draws
+    nothing: list[Vote] = [ABSTAIN] * draws
+    return alone(votes, failed=nothing)
 
 
 def _raced(race: CellRace, statistic: _Raced, law: object) -> list[Vote]:

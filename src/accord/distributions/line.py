@@ -1,11 +1,20 @@
 """Which laws really offer what their type can offer: probabilities of intervals, bounds on boxes."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
+from accord.distributions._alone import alone
 from accord.distributions.protocol import Bounded, Distribution, OnALine
 from accord.errors import InvalidParameter
 
 __all__ = ["bounded", "on_a_line", "require_bounded", "require_on_a_line"]
+
+_Answer = TypeVar("_Answer")
+_WITHOUT_PARTS = frozenset(
+    f"accord.distributions.{name}" for name in ("exponential", "gamma", "normal", "piecewise", "scipy_law", "uniform")
+)
 
 
 def on_a_line(law: object) -> OnALine | None:
@@ -27,27 +36,39 @@ def on_a_line(law: object) -> OnALine | None:
 
     """
     probe = np.zeros(1)
-    try:
+
+    def ask() -> OnALine | None:
         if not isinstance(law, OnALine) or law.dimension != 1:
             return None
         answers = [np.asarray(law.cdf(probe)), np.asarray(law.interval(probe, probe))]
         usable = all(answer.shape == (1,) and 0 <= float(answer[0]) <= 1 for answer in answers)
+        return law if usable else None
+
+    return _asked(law, ask)
+
+
+def _asked(law: object, ask: Callable[[], _Answer | None]) -> _Answer | None:
+    """Return ``ask()``, None where it fails; accord's families without parts run no code of others: asked directly."""
+    if type(law).__module__ not in _WITHOUT_PARTS:
+        return alone(ask, failed=None)
+    try:
+        return ask()
     except Exception:  # noqa: BLE001 - a law may fail in any way; then it is none
         return None
-    return law if usable else None
 
 
 def bounded(law: object) -> Bounded | None:
     """Return the law if it knows a bound of its density on boxes, else None; it is asked, as in `on_a_line`."""
-    try:
+
+    def ask() -> Bounded | None:
         if not isinstance(law, Bounded):
             return None
         corner = np.zeros((1, law.dimension))
         answer = np.asarray(law.log_density_bound(corner, corner))
         usable = answer.shape == (1,) and not np.isnan(float(answer[0]))
-    except Exception:  # noqa: BLE001 - as above
-        return None
-    return law if usable else None
+        return law if usable else None
+
+    return _asked(law, ask)
 
 
 def require_on_a_line(law: Distribution) -> OnALine:

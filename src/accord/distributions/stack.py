@@ -134,6 +134,6 @@ def _asked(law: object, ask: Callable[[], _Answer]) -> _Answer | None:
     try:
         if is_own(law):
             return ask()
-    except Exception:  # noqa: BLE001 - one law's failure is its own
+    except Exception:  # noqa: BLE001 - one law's failure is its own; no code of others ran
         return None
     return alone(ask, failed=None)

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.turns import turn
 from accord.errors import DataError, InvalidParameter
 from accord.randomness import SharedRandomness
 from accord.tables import Schema
@@ -140,7 +141,7 @@ def _score(
     few = [place for place, label in enumerate(labels) if label and _levels(learnt[0][:, place]) <= 255]
     model = make(max_iter=60, categorical_features=few or None, random_state=key.seed("boosting") % 2**32)
     inputs = [_within(x, few) for x in (learnt[0], tested[0])]
-    with warnings.catch_warnings():
+    with turn(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(inputs[0], learnt[1])
         return float(model.score(inputs[1], tested[1]))

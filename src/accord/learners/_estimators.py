@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from accord.core.turns import turn
 from accord.errors import InvalidParameter
 from accord.randomness import Generator, SharedRandomness
 
@@ -163,17 +164,18 @@ def identity(value: object) -> bytes:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Compute with one thread inside the block: sums of several threads depend on who is first."""
-    try:
-        limits = importlib.import_module("threadpoolctl").threadpool_limits(limits=1)
-    except ImportError:
-        limits = nullcontext()
-    with limits:
-        yield
+    with turn():
+        try:
+            limits = importlib.import_module("threadpoolctl").threadpool_limits(limits=1)
+        except ImportError:
+            limits = nullcontext()
+        with limits:
+            yield
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Drop warnings, which may quote data, inside the block."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with turn(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

@@ -5,6 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.learners import Learner
 from accord.learning.isolation import Isolation
 from accord.privacy import NoAnswer, NoAnswerType
@@ -20,7 +21,8 @@ def learn_again(
     The budget is spent: what goes wrong here is a result, not an error to try again after.
     """
     model: object = isolation.fit(learner, records, seed=seed)
-    try:
+
+    def look() -> Distribution | NoAnswerType:  # a foreign object may do anything when it is looked at
         return model if isinstance(model, Distribution) and not isinstance(model, type) else NoAnswer
-    except BaseException:  # noqa: BLE001 - a foreign object, which may do anything when it is looked at
-        return NoAnswer
+
+    return alone(look, failed=NoAnswer)

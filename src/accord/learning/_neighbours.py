@@ -4,12 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord.distributions import Categorical, Distribution
+from accord.distributions._alone import alone
 from accord.distributions.categorical import label_keys
 from accord.errors import InvalidParameter
 from accord.laws import estimate_total_variation, total_variation
@@ -46,16 +48,17 @@ class Nearness:
 
     def holds(self, p: Distribution, q: Distribution, *, shared: SharedRandomness) -> bool:
         """Return whether two models are neighbours; a model that cannot be compared has none."""
+        known = alone(lambda: self._by_formula(p, q), failed=False)
+        if known is None:
+            return alone(lambda: self.near < self.far and self._by_draws(p, q, shared=shared), failed=False)
+        return known
+
+    def _by_formula(self, p: Distribution, q: Distribution) -> bool | None:
+        """Return whether the distance is at most ``far``, None where no formula is known."""
         try:
             return bool(total_variation(p, q) <= self.far)
         except InvalidParameter:
-            pass
-        except Exception:  # noqa: BLE001 - a foreign model: the budget is spent, and it is no reason to lose the others
-            return False
-        try:
-            return self.near < self.far and self._by_draws(p, q, shared=shared)
-        except Exception:  # noqa: BLE001 - as above
-            return False
+            return None
 
     def _by_draws(self, p: Distribution, q: Distribution, *, shared: SharedRandomness) -> bool:
         """Draw until the interval leaves out what is above ``far``, or what is within ``near``.
@@ -127,10 +130,7 @@ def _distinct(models: Sequence[Distribution | None]) -> tuple[list[int | None], 
         if model is None:
             number.append(None)
             continue
-        try:
-            place = seen.setdefault(model, len(distinct))
-        except Exception:  # noqa: BLE001 - a foreign model without a hash is a model of its own
-            place = len(distinct)
+        place = alone(partial(seen.setdefault, model, len(distinct)), failed=len(distinct))  # without a hash: its own
         if place == len(distinct):
             distinct.append(model)
         number.append(place)
@@ -139,7 +139,7 @@ def _distinct(models: Sequence[Distribution | None]) -> tuple[list[int | None], 
 
 def _tables(models: Sequence[Distribution]) -> NDArray[np.float64] | None:
     """Return the probabilities of laws on one list of labels, shape (models, labels); None for other laws."""
-    laws = [law for law in models if isinstance(law, Categorical)]
+    laws = [law for law in models if type(law) is Categorical]
     if len(laws) < len(models):
         return None
     labels = label_keys(laws[0].categories)

@@ -1,30 +1,27 @@
 """Fit one block so that no other block can notice. Part of the trusted core."""
 
 import copy
-import io
-import logging
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
+from accord.core.turns import turn
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.learners import Learner
-from accord.randomness import ambient_seed
 
 __all__ = ["Isolation"]
 
@@ -43,9 +40,12 @@ class Isolation:
       globals, files).
     - ``"process"``: besides, the fit runs in a child process forked for it alone, so that nothing it leaves in memory
       reaches another block; and a fit beyond ``seconds`` is ended.
-    - Either way, whatever goes wrong is this block's `ABSTAIN`.
+    - Either way, whatever goes wrong is this block's `ABSTAIN`, a `KeyboardInterrupt` that the learner raises itself
+      included; a person's ends the run.
     - What a fit prints, warns or logs through Python is dropped.
-    - Not promised: protection from a learner that means harm (files, sockets, laws that run code when they are read).
+    - Threads: fits take turns, so that two releases at once in one process give what they give alone.
+    - Not promised: an end of a fit that waits for threads of its own which ask accord for something; protection
+      from a learner that means harm (files, sockets, laws that run code when they are read).
 
     Parameters
     ----------
@@ -73,29 +73,29 @@ class Isolation:
 
     def fit(self, learner: Learner, records: NDArray[Any], *, seed: int) -> Distribution | Abstain:
         """Fit a copy of ``learner`` to ``records``, which the caller does not use again."""
-        with warnings.catch_warnings(), _silence():
-            warnings.simplefilter("ignore")
-            try:
-                if self.kind == "copy":
-                    return _fit(learner, records, seed)
-                return self._fit_in_child(learner, records, seed)
-            except KeyboardInterrupt:  # a person's, not a learner's
-                raise
-            except BaseException:  # noqa: BLE001 - theory 9: whatever it is, it is the block's abstention
-                return ABSTAIN
+        if self.kind == "copy":
+            return _fit(learner, records, seed)
+        try:
+            sent = self._fit_in_child(learner, records, seed)
+        except Exception:  # noqa: BLE001 - no process, no pipe: the block abstains like others that fail
+            return ABSTAIN
+        return ABSTAIN if sent is None else alone(lambda: pickle.loads(sent), failed=ABSTAIN)  # noqa: S301 - our child's
 
-    def _fit_in_child(self, learner: Learner, records: NDArray[Any], seed: int) -> Distribution | Abstain:
+    def _fit_in_child(self, learner: Learner, records: NDArray[Any], seed: int) -> bytes | None:
+        """Return the law as it was sent by a child process, None if nothing came."""
         forking = multiprocessing.get_context("fork")
         receiver, sender = forking.Pipe(duplex=False)
         child = forking.Process(target=_child, args=(sender, learner, records, seed), daemon=True)
-        child.start()
+        with turn(), warnings.catch_warnings():  # no child starts with what another thread has changed for a moment
+            warnings.simplefilter("ignore")  # of a fork among threads
+            child.start()
         sender.close()
         limit = None if self.seconds is None else threading.Timer(self.seconds, _end, (child,))
         try:
             if limit is not None:
                 limit.start()
             wait([receiver, child.sentinel])
-            return pickle.loads(receiver.recv_bytes()) if receiver.poll(0) else ABSTAIN  # noqa: S301 - from our own child
+            return receiver.recv_bytes() if receiver.poll(0) else None
         finally:
             if limit is not None:
                 limit.cancel()
@@ -112,23 +112,13 @@ def _end(child: BaseProcess) -> None:
         child.kill()
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Keep what a learner prints or logs from coming out: it may hold data."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        logging.disable(before)
+def _fit(learner: Learner, records: NDArray[Any], seed: int) -> Distribution | Abstain:
+    def ask() -> Distribution:
+        # A cell may be a list that other rows share.
+        own = copy.deepcopy(records) if records.dtype == object else records
+        return copy.deepcopy(learner).fit(own, seed=seed)
 
-
-def _fit(learner: Learner, records: NDArray[Any], seed: int) -> Distribution:
-    if records.dtype == object:
-        records = copy.deepcopy(records)  # a cell may be a list that other rows share
-    with np.errstate(all="ignore"), ambient_seed(seed):
-        return copy.deepcopy(learner).fit(records, seed=seed)
+    return alone(ask, failed=ABSTAIN, seed=seed)
 
 
 def _child(sender: Connection, learner: Learner, records: NDArray[Any], seed: int) -> None:
@@ -138,6 +128,9 @@ def _child(sender: Connection, learner: Learner, records: NDArray[Any], seed: in
     for stream in (1, 2):
         os.dup2(nowhere, stream)
     try:
-        sender.send_bytes(pickle.dumps(_fit(learner, records, seed)))
+        law = _fit(learner, records, seed)
+        sent = alone(lambda: pickle.dumps(law), failed=None)
+        if sent is not None:
+            sender.send_bytes(sent)
     finally:
         os._exit(0)

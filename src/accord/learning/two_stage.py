@@ -9,7 +9,7 @@ from typing import Any, final
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
-from accord._abstain import Abstain
+from accord._abstain import ABSTAIN, Abstain
 from accord._exact import Number
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
@@ -264,7 +264,7 @@ class TwoStageSampler:
             if isinstance(tuple_release.value, NoAnswerType):
                 return None
             law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
-            return None if isinstance(law, Abstain) else law
+            return None if law is ABSTAIN else law
         units = None if isinstance(given.numbers, int) else given.numbers
         released = self.first.release(
             given.records, units=units, shared=shared.child("first stage"), randomness=randomness, unit=given.word

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from accord.core.turns import turn
+
 __all__ = ["ambient_seed"]
 
 _legacy: Any = np.random  # these functions are in some versions of its stubs and not in others
@@ -17,7 +19,7 @@ def ambient_seed(seed: int) -> Iterator[None]:
     """Seed Python's and numpy's global generators inside the block, and restore them afterwards.
 
     A learner that reads them in secret then depends on its own seed alone, not on how much the learner of another block
-    has read.
+    has read. Both belong to the whole process, so this is done within a `turn`.
 
     Parameters
     ----------
@@ -33,13 +35,14 @@ def ambient_seed(seed: int) -> Iterator[None]:
     True
 
     """
-    python_state, numpy_generator = random.getstate(), _legacy.get_bit_generator()
-    numpy_state = _legacy.get_state(legacy=False)  # a normal number that is kept for the next call, besides
-    random.seed(seed)
-    _legacy.set_bit_generator(np.random.MT19937(seed))
-    try:
-        yield
-    finally:
-        random.setstate(python_state)
-        _legacy.set_bit_generator(numpy_generator)
-        _legacy.set_state(numpy_state)
+    with turn():
+        python_state, numpy_generator = random.getstate(), _legacy.get_bit_generator()
+        numpy_state = _legacy.get_state(legacy=False)  # a normal number that is kept for the next call, besides
+        random.seed(seed)
+        _legacy.set_bit_generator(np.random.MT19937(seed))
+        try:
+            yield
+        finally:
+            random.setstate(python_state)
+            _legacy.set_bit_generator(numpy_generator)
+            _legacy.set_state(numpy_state)

@@ -13,6 +13,7 @@ import numpy as np
 
 from accord import _check
 from accord._exact import exp_lower
+from accord.core.turns import turn
 from accord.errors import AccordError, NotPrivateWarning, WrongRandomness
 from accord.privacy import ApproxDP, PureDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness
@@ -117,7 +118,7 @@ def check_mechanism(case: MechanismCase, *, runs: int = 20_000) -> None:
 
     """
     runs = _check.integer("runs", runs, least=_FEWEST_RUNS)
-    with warnings.catch_warnings():
+    with turn(), warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)  # about this suite's own sources
         _check_inputs(case)
         for query in case.refused:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.distributions.protocol import OnALine
 from accord.learners import Learner, ScipyLearner
 from accord.learning.density.line_sketch import NoisyCells
@@ -92,15 +93,14 @@ def cell_masses(law: Distribution, edges: _Floats) -> _Floats:
     [0.5, 0.5]
 
     """
-    inner = edges[1:-1]
-    try:
+
+    def ask() -> _Floats:
         if isinstance(law, OnALine):
-            ends = np.concatenate([[-np.inf], inner, [np.inf]])
+            ends = np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
             return np.asarray(law.interval(ends[:-1], ends[1:]), dtype=np.float64)
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
         points = middle[:, None] + half[:, None] * _NODES
-        with np.errstate(all="ignore"):
-            density = np.exp(law.log_density(points.reshape(-1, 1))).reshape(points.shape)
+        density = np.exp(law.log_density(points.reshape(-1, 1))).reshape(points.shape)
         return np.asarray((density @ _WEIGHTS) * half, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - another's law: it only loses
-        return np.full(len(edges) - 1, np.nan)
+
+    return alone(ask, failed=np.full(len(edges) - 1, np.nan))  # another's law that fails only loses

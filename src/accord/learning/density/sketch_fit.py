@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import Abstain
+from accord._abstain import ABSTAIN
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.learners import Learner, ScipyLearner
 from accord.learning.isolation import Isolation
@@ -82,14 +83,11 @@ def fit_all(
 
 def _fit(learner: Learner, points: _Floats, seed: int) -> Distribution | None:
     law = _COPIES.fit(learner, points.copy(), seed=seed)
-    return None if isinstance(law, Abstain) else law
+    return None if law is ABSTAIN else law
 
 
 def _score(law: Distribution, points: _Floats) -> float:
-    try:
-        return float(np.mean(law.log_density(points)))
-    except Exception:  # noqa: BLE001 - another's law
-        return -np.inf
+    return alone(lambda: float(np.mean(law.log_density(points))), failed=-np.inf)
 
 
 def _supported(learner: Learner, points: _Floats) -> NDArray[np.bool_]:

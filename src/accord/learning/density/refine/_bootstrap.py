@@ -1,9 +1,11 @@
 """Candidates near a public model: samples of it, refitted. Post-processing."""
 
+from functools import partial
+
 import numpy as np
 
-from accord._abstain import Abstain
 from accord.distributions import Distribution
+from accord.distributions._alone import alone
 from accord.learners import Learner
 from accord.learning.isolation import Isolation
 from accord.randomness import SharedRandomness
@@ -28,6 +30,11 @@ def bootstrap(
     for number in range(candidates):
         records = np.asarray(model.sample(size, shared.stream("records", number)), dtype=np.float64)
         law = isolation.fit(learner, records, seed=shared.seed("fit", number))
-        if not isinstance(law, Abstain) and isinstance(law, Distribution) and law.dimension == model.dimension:
-            found.append(law)
+        usable = alone(partial(_usable, law, like=model), failed=None)
+        if usable is not None:
+            found.append(usable)
     return found
+
+
+def _usable(law: object, *, like: Distribution) -> Distribution | None:
+    return law if isinstance(law, Distribution) and law.dimension == like.dimension else None
