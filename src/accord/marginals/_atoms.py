@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from accord.mechanisms import ThresholdedCounts
 from accord.randomness import PrivateRandomness
 
-__all__ = ["frequent_values", "with_atoms"]
+__all__ = ["frequent_values", "stable_histogram", "with_atoms"]
 
 Floats = NDArray[np.float64]
 
@@ -33,11 +33,16 @@ def frequent_values(
 
     """
     present = values[np.isfinite(values)] + 0.0  # no minus zero
-    counts = ThresholdedCounts(epsilon=epsilon, delta=delta)
+    counts = stable_histogram(epsilon=epsilon, delta=delta)
     released = counts.release(present.tolist(), randomness=source).value
     found = [(float(level), int(times)) for level, times in released] if isinstance(released, tuple) else []
     kept = sorted((entry for entry in found if entry[1] >= least), key=lambda entry: (-entry[1], entry[0]))[:most]
     return sorted(value for value, _ in kept)
+
+
+def stable_histogram(*, epsilon: Fraction, delta: Fraction) -> ThresholdedCounts:
+    """Return the mechanism of `frequent_values`; what it would refuse is refused here."""
+    return ThresholdedCounts(epsilon=epsilon, delta=delta)
 
 
 def with_atoms(edges: Floats, atoms: list[float], *, step: float | None) -> Floats:

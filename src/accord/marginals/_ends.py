@@ -9,7 +9,7 @@ from accord.marginals._quantiles import Sorted, choose_point, dyadic_grid
 from accord.mechanisms import AboveThreshold
 from accord.randomness import PrivateRandomness
 
-__all__ = ["ends_around", "private_ends", "units_for_ends"]
+__all__ = ["check_ends", "ends_around", "private_ends", "units_for_ends"]
 
 _REACHES = 64
 _LEAST_WIDTH, _FINEST = 2.0**-60, 2.0**-40
@@ -98,6 +98,22 @@ def _allowed(units: int, epsilon: Fraction) -> int:
     return math.floor(max(Fraction(units, 256), min(_error(epsilon), units * _LARGEST_SHARE)))
 
 
+def check_ends(*, units: int, whole: int, epsilon: Fraction) -> None:
+    """Make the searches of `ends_around`, and draw nothing; reads no record.
+
+    Raises
+    ------
+    InvalidParameter
+        If they would be refused.
+
+    """
+    _search(allowed=_allowed(units, epsilon / 2) * whole, whole=whole, epsilon=epsilon / 2)
+
+
+def _search(*, allowed: int, whole: int, epsilon: Fraction) -> AboveThreshold:
+    return AboveThreshold(sensitivity=whole, epsilon=epsilon, threshold=-allowed)
+
+
 def _first_with_few(
     outside: np.ndarray[tuple[int], np.dtype[np.int64]],
     *,
@@ -107,7 +123,7 @@ def _first_with_few(
     source: PrivateRandomness,
 ) -> int:
     """Return the place of the first reach beyond which few numbers are, and a little further."""
-    mechanism = AboveThreshold(sensitivity=whole, epsilon=epsilon, threshold=-allowed)
+    mechanism = _search(allowed=allowed, whole=whole, epsilon=epsilon)
     answers = mechanism.release((-int(beyond) for beyond in outside), randomness=source).value
     found = len(answers) - 1 if isinstance(answers, tuple) else len(outside) - 1
     return min(found + _FURTHER, len(outside) - 1)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from accord.mechanisms import Exponential
 from accord.randomness import PrivateRandomness
 
-__all__ = ["Sorted", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
+__all__ = ["Sorted", "check_quantiles", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
 
 Floats = NDArray[np.float64]
 _GRAIN = Fraction(1, 1 << 46)
 _GRID = 1 << 14
+_HALF = Fraction(1, 2)
 _MANTISSAS, _EXPONENT = 4096, 66
 
 
@@ -68,8 +69,29 @@ def choose_point(
     The score for the share p / q moves by at most q times the weight that changes.
     """
     scores = split_scores(numbers, grid, part=part, share=share)
-    mechanism = Exponential(sensitivity=share.denominator * numbers.whole, epsilon=epsilon)
+    mechanism = _choice(share, whole=numbers.whole, epsilon=epsilon)
     return float(grid[int(np.asarray(mechanism.select(scores, randomness=source).value))])
+
+
+def _choice(share: Fraction, *, whole: int, epsilon: Fraction) -> Exponential:
+    return Exponential(sensitivity=share.denominator * whole, epsilon=epsilon)
+
+
+def check_quantiles(*, levels: int, whole: int, epsilon: Fraction) -> None:
+    """Make every choice of `quantile_edges` that there may be, and draw nothing; reads no record.
+
+    Raises
+    ------
+    InvalidParameter
+        If one of them would be refused.
+
+    """
+    for level in range(levels):
+        _choice(_HALF, whole=whole, epsilon=_of_one_part(epsilon / levels, parts=2**level))
+
+
+def _of_one_part(each: Fraction, *, parts: int) -> Fraction:
+    return each - _GRAIN * (parts + 1)
 
 
 def quantile_edges(
@@ -107,14 +129,12 @@ def quantile_edges(
     each = epsilon / levels
     edges = [ends[0], ends[1]]
     for _ in range(levels):
-        share = each - _GRAIN * len(edges)
+        share = _of_one_part(each, parts=len(edges) - 1)
         found = []
         for low, high in pairwise(edges):
             points = grid[(grid > low) & (grid < high)]
             if len(points):
-                found.append(
-                    choose_point(numbers, points, part=(low, high), share=Fraction(1, 2), epsilon=share, source=source)
-                )
+                found.append(choose_point(numbers, points, part=(low, high), share=_HALF, epsilon=share, source=source))
         edges = sorted({*edges, *found})
     return np.array(edges)
 

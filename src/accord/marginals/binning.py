@@ -12,10 +12,10 @@ from accord import _check
 from accord._exact import Number
 from accord.core import Records, table_of_numbers
 from accord.errors import InvalidParameter
-from accord.marginals._atoms import frequent_values, with_atoms
+from accord.marginals._atoms import frequent_values, stable_histogram, with_atoms
 from accord.marginals._counts import WHOLE, unit_weights
-from accord.marginals._ends import ends_around, private_ends, units_for_ends
-from accord.marginals._quantiles import Sorted, quantile_edges
+from accord.marginals._ends import check_ends, ends_around, private_ends, units_for_ends
+from accord.marginals._quantiles import Sorted, check_quantiles, quantile_edges
 from accord.marginals.domain import Column, ColumnKind
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
 from accord.randomness import Generator, PrivateRandomness, require_private
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MOST_CELLS = 1 << 15
 _MOST_STEPS = 1 << 20
+_AROUND_SHARE = Fraction(1, 4)
 RANGE_SHARE = Fraction(1, 2)
 """Of a private binning's epsilon, what goes to its ends where there are no bounds."""
 
@@ -142,7 +143,7 @@ class NumericBinning:
         numbers = Sorted.of(records.rows[:, 0], unit_weights(records), whole)
         left = total
         if bounds is None and around is not None:
-            left = total * Fraction(3, 4)
+            left = total * (1 - _AROUND_SHARE)
             middle, width = around
             ends = ends_around(
                 numbers, middle=middle, width=width, units=records.units, epsilon=total - left, source=source
@@ -209,6 +210,38 @@ class NumericBinning:
         edges = with_atoms(np.array(self.edges), atoms, step=step)
         guarantee = ApproxDP(epsilon, delta, Neighbouring.REPLACE_ONE, records.word)
         return Release(NumericBinning(edges, decimals=self.decimals, missing=self.missing), guarantee)
+
+    @staticmethod
+    def check_around(*, epsilon: Number, cells: int, bounded: bool, units: int, several_records: bool = False) -> None:
+        """Make every mechanism of `private` with ``bounds``, or with ``around``, and draw nothing; reads no record.
+
+        Parameters
+        ----------
+        epsilon, cells
+            As in `private`.
+        bounded
+            Whether there are public ends.
+        units
+            Number of units of privacy.
+        several_records
+            Whether a unit may have several records.
+
+        Raises
+        ------
+        InvalidParameter
+            If one of them would be refused.
+
+        """
+        total, whole = _check.epsilon(epsilon), WHOLE if several_records else 1
+        for_ends = 0 if bounded else total * _AROUND_SHARE
+        if for_ends:
+            check_ends(units=units, whole=whole, epsilon=for_ends)
+        check_quantiles(levels=cells.bit_length() - 1, whole=whole, epsilon=total - for_ends)
+
+    @staticmethod
+    def check_frequent(*, epsilon: Number, delta: Number) -> None:
+        """Make the mechanism of `with_frequent`, and draw nothing; raises InvalidParameter if it would be refused."""
+        stable_histogram(epsilon=_check.epsilon(epsilon), delta=_check.delta(delta))
 
     @staticmethod
     def units_needed(epsilon: Number) -> int:

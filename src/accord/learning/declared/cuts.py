@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import NotEnoughRecords, NothingReleased
+from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.marginals import NumericBinning
 from accord.privacy import ApproxDP
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.tables import Column, Table
-from accord.tables.names import listed
+from accord.tables.names import listed, shown
 
-__all__ = ["Cut", "CutPlan", "cut_plan", "make_cuts"]
+__all__ = ["Cut", "CutPlan", "check_cuts", "cut_plan", "make_cuts"]
 
 _SHARE = Fraction(1, 10)
 _LOCATION_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(3, 20), Fraction(1, 5), Fraction(3, 10))
@@ -25,6 +25,9 @@ _LOCATION_DELTA, _ATOMS_DELTA = Fraction(1, 10), Fraction(1, 10)
 _ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), 4
 _WHOLE_CELLS = 64
 _MOST_EPSILON = Fraction(1000)
+_LEAST_EPSILON = Fraction(1, 10_000)
+"""With cells that are found privately; the tables of any cells can be planned from it on, and are noise below it."""
+
 _EDGES, _WHOLE, _QUANTILES = "declared edges", "whole numbers", "private quantiles"
 
 
@@ -130,6 +133,54 @@ def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Frac
         located=located,
         location=_location(located, units=units, epsilon=epsilon, delta=delta) if located else None,
     )
+
+
+def check_cuts(
+    plan: CutPlan, columns: Sequence[Column], *, epsilon: Fraction, units: int, several_records: bool
+) -> None:
+    """Refuse, before anything is spent, what a mechanism of the cuts or of the tables after them would refuse.
+
+    Parameters
+    ----------
+    plan
+        Of these columns.
+    columns
+        That are read.
+    epsilon
+        Of the whole release.
+    units, several_records
+        Number of units of privacy, and whether one may have several records.
+
+    Raises
+    ------
+    InvalidParameter
+        If epsilon or delta are too small for a step; nothing was spent.
+
+    """
+    bounded = {column.name for column in columns if column.bounds is not None}
+    private = [cut for cut in plan.cuts if cut.epsilon]
+    if private and epsilon < _LEAST_EPSILON:
+        message = (
+            f"epsilon must be at least {float(_LEAST_EPSILON)} for columns of numbers that are cut privately: below it "
+            f"all is noise. Nothing was spent."
+        )
+        raise InvalidParameter(message)
+    for cut in private:
+        for_atoms = cut.epsilon * _ATOMS_SHARE
+        try:
+            NumericBinning.check_around(
+                epsilon=cut.epsilon - for_atoms,
+                cells=cut.cells,
+                bounded=cut.name in bounded,
+                units=units,
+                several_records=several_records,
+            )
+            NumericBinning.check_frequent(epsilon=for_atoms, delta=cut.delta)
+        except InvalidParameter as error:
+            message = f"epsilon and delta are too small to cut {shown(cut.name)} into cells: {error} Nothing was spent."
+            raise InvalidParameter(message) from None
+    if plan.location is not None:
+        _ = plan.location.mode
 
 
 def _location(names: tuple[str, ...], *, units: int, epsilon: Fraction, delta: Fraction) -> LocationPlan:

@@ -11,7 +11,7 @@ import numpy as np
 from accord import _check
 from accord._exact import Number
 from accord.errors import InvalidParameter
-from accord.learning.declared.cuts import Cut, CutPlan, cut_plan, make_cuts
+from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
 from accord.learning.declared.model import TableModel
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -162,12 +162,10 @@ class TableLearner:
 
         """
         count = _check.integer("units", units, least=1)
-        cuts = self._cuts(count)
-        sizes = {cut.name: cut.most_cells for cut in cuts.cuts}
-        domain = Domain(_widest_column(column, sizes.get(column.name, 0)) for column in self.schema.read)
+        cuts = self._cuts(count, several_records=several_records)
         return TablePlan(
             cuts=cuts,
-            marginals=self._learner(domain, cuts).plan(count, several_records=several_records),
+            marginals=self._learner(self._widest(cuts), cuts).plan(count, several_records=several_records),
             promised=self.guarantee,
         )
 
@@ -214,7 +212,8 @@ class TableLearner:
         count = len(table) if units is None else int(units.max()) + 1
         word = "record" if units is None else (table.schema.unit or "unit")
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
-        cuts = self._cuts(count)
+        cuts = self._cuts(count, several_records=units is not None)
+        self._check_tables(cuts, units=count, several_records=units is not None)
         with spending(ledger, promised, what=f"tables: {len(self.schema.read)} columns"):
             table = _within_sizes(table)
             binnings = make_cuts(table, cuts, word=word, shared=require_shared(shared), source=source)
@@ -236,9 +235,20 @@ class TableLearner:
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:
         return MarginalLearner(domain, epsilon=self.epsilon - cuts.epsilon, delta=self.delta - cuts.delta)
 
-    def _cuts(self, units: int) -> CutPlan:
+    def _cuts(self, units: int, *, several_records: bool) -> CutPlan:
         cells = self.cells or self._cells(units)
-        return cut_plan(self.schema.read, units=units, cells=cells, epsilon=self.epsilon, delta=self.delta)
+        plan = cut_plan(self.schema.read, units=units, cells=cells, epsilon=self.epsilon, delta=self.delta)
+        check_cuts(plan, self.schema.read, epsilon=self.epsilon, units=units, several_records=several_records)
+        return plan
+
+    def _widest(self, cuts: CutPlan) -> Domain:
+        """Return the largest domain that the cuts can give."""
+        sizes = {cut.name: cut.most_cells for cut in cuts.cuts}
+        return Domain(_widest_column(column, sizes.get(column.name, 0)) for column in self.schema.read)
+
+    def _check_tables(self, cuts: CutPlan, *, units: int, several_records: bool) -> None:
+        """Plan the tables of the largest domain, so that what is refused there is refused before anything is spent."""
+        self._learner(self._widest(cuts), cuts).plan(units, several_records=several_records)
 
     def _cells(self, units: int) -> int:
         """Return a power of two of cells that noise leaves something of; more if the column is alone."""
