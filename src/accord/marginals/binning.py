@@ -233,7 +233,7 @@ class NumericBinning:
 
         """
         total, whole = _check.epsilon(epsilon), WHOLE if several_records else 1
-        for_ends = 0 if bounded else total * _AROUND_SHARE
+        for_ends = Fraction(0) if bounded else total * _AROUND_SHARE
         if for_ends:
             check_ends(units=units, whole=whole, epsilon=for_ends)
         check_quantiles(levels=cells.bit_length() - 1, whole=whole, epsilon=total - for_ends)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -137,6 +138,7 @@ def discover(
     word = unit or ("record" if units is None else "unit")
     promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, word)
     budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
+    _check_steps(budget, units=len(rows))
     found = []
     with spending(ledger, promised, what=f"discovery of {len(cells)} columns"):
         for place, (name, column) in enumerate(zip(names, cells, strict=True)):
@@ -169,12 +171,35 @@ def _one_a_unit(numbers: int | NDArray[np.int64], *, randomness: PrivateRandomne
     return chosen
 
 
+def _form_noise(budget: _Budget) -> DiscreteLaplace:
+    return DiscreteLaplace(sensitivity=2, scale=2 / budget.part(_FORM_PARTS))
+
+
+def _label_counts(*, epsilon: Fraction, delta: Fraction) -> ThresholdedCounts:
+    return ThresholdedCounts(epsilon=epsilon, delta=delta)
+
+
+def _check_steps(budget: _Budget, *, units: int) -> None:
+    """Make every mechanism that a column may need, whatever its kind, and draw nothing; reads no record."""
+    rest = _PARTS - _FORM_PARTS
+    try:
+        _form_noise(budget)
+        for parts in (rest, rest // 2):
+            _label_counts(epsilon=budget.part(parts), delta=budget.delta / 2)
+            plan = _plan(units, epsilon=budget.part(parts), delta=budget.delta / 2)
+            if plan is not None:
+                _ = plan.mode
+    except InvalidParameter as error:
+        message = f"epsilon and delta are too small for so many columns: {error} Nothing was spent."
+        raise InvalidParameter(message) from None
+
+
 def _column(
     name: str, cells: pa.Array, *, budget: _Budget, shared: SharedRandomness, randomness: PrivateRandomness
 ) -> Discovered:
     count = len(cells)
     forms = _forms(cells)
-    noise = DiscreteLaplace(sensitivity=2, scale=2 / budget.part(_FORM_PARTS))
+    noise = _form_noise(budget)
     noisy = np.asarray(noise.release(np.bincount(forms, minlength=len(_NAMES)), randomness=randomness).value)
     shares = dict(zip(_NAMES, np.maximum(noisy, 0) / max(1, count), strict=True))
     kind = _kind(shares)
@@ -230,7 +255,7 @@ def _kind(shares: Mapping[str, float]) -> str:
 def _labels(
     cells: pa.Array, *, epsilon: Fraction, delta: Fraction, randomness: PrivateRandomness
 ) -> tuple[tuple[str, int], ...]:
-    counts = ThresholdedCounts(epsilon=epsilon, delta=delta)
+    counts = _label_counts(epsilon=epsilon, delta=delta)
     values = [ABSTAIN if cell is None else cell for cell in cells.to_pylist()]
     released = counts.release(values, randomness=randomness).value
     if isinstance(released, NoAnswerType):
@@ -264,6 +289,7 @@ def _location(
     return (None, None) if math.isnan(centre) else (centre, float(found.scale[0]))
 
 
+@lru_cache(maxsize=16)
 def _plan(units: int, *, epsilon: Fraction, delta: Fraction) -> LocationPlan | None:
     """Return how to locate, None if there are too few units: public numbers alone decide.
 
