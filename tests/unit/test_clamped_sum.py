@@ -156,3 +156,53 @@ def test_what_is_no_column_of_numbers_is_refused(values: Any) -> None:
 def test_lengths_must_match() -> None:
     with pytest.raises(InvalidParameter, match="1 names, 2 values"):
         ClampedSum(lower=0, upper=1).value([1, 2], units=["a"])
+
+
+ENDS = [(100, 101), (-101, -100), (-3, 2), (0, 5), (-5, 0)]
+
+
+def worlds(values: list[float], *, fewest: int, most: int) -> list[list[float]]:
+    """All records that one unit may have."""
+    return [list(records) for size in range(fewest, most + 1) for records in product(values, repeat=size)]
+
+
+def largest_move(query: ClampedSum, *, lower: int, upper: int, fewest: int) -> Fraction:
+    """The largest difference over all pairs of units, the second one standing in another place of the file."""
+    others = [lower + 0.25, upper - 0.25, upper + 7.0]
+    values = [lower - 9.0, lower + 0.5, upper + 9.0]
+    units = worlds(values, fewest=fewest, most=query.contributions)
+    absent = [[]] if query.neighbouring is Neighbouring.ADD_OR_REMOVE_ONE else units
+    first = {query.value([*unit, *others], units=["a"] * len(unit) + ["b", "b", "c"]) for unit in units}
+    second = {query.value([*others, *unit], units=["b", "b", "c"] + ["z"] * len(unit)) for unit in absent}
+    return max(abs(one - other) for one in first for other in second)
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize(("fewest", "most"), [(1, 1), (0, 1), (1, 3), (0, 3), (2, 3), (3, 3)])
+@pytest.mark.parametrize("relation", BOTH)
+def test_A1_a_replaced_unit_may_have_another_number_of_records(
+    ends: tuple[int, int], fewest: int, most: int, relation: Neighbouring
+) -> None:
+    lower, upper = ends
+    query = ClampedSum(lower=lower, upper=upper, contributions=most, fewest=fewest, neighbouring=relation)
+    assert largest_move(query, lower=lower, upper=upper, fewest=fewest) == query.sensitivity.bound
+
+
+def test_A1_ten_records_become_one() -> None:
+    query = ClampedSum(lower=100, upper=101, contributions=10)
+    before, after = query.value([101] * 10, units=["a"] * 10), query.value([100], units=["b"])
+    assert before - after == 910 == query.sensitivity.bound
+    assert ClampedSum(lower=100, upper=101, contributions=10, fewest=0).sensitivity.bound == 1010
+    assert ClampedSum(lower=100, upper=101, contributions=10, fewest=10).sensitivity.bound == 10
+    for bad in (-1, 11, 0.5, True):
+        with pytest.raises(InvalidParameter, match="fewest"):
+            ClampedSum(lower=100, upper=101, contributions=10, fewest=bad)
+
+
+@pytest.mark.parametrize("ends", [(100, 101), (-101, -100)])
+def test_A1_the_triangle_inequality_over_records_is_caught(ends: tuple[int, int]) -> None:
+    """The mutant of 0.1.0: m times the move of one record, for units that all have m."""
+    lower, upper = ends
+    query = ClampedSum(lower=lower, upper=upper, contributions=3)
+    mutant = 3 * ClampedSum(lower=lower, upper=upper).sensitivity.bound
+    assert largest_move(query, lower=lower, upper=upper, fewest=1) == 203 > mutant == 3

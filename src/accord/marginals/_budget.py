@@ -57,7 +57,8 @@ class Step:
         1 / ``whole`` of a unit of privacy.
     moved
         How far one unit of privacy moves the query: whole / 1 for a table (the weight that leaves one cell and enters
-        another), the largest change for a number or for a score.
+        another), the largest change for a number or for a score. A unit's records share its weight, so it is the same
+        whatever their number is in either of two neighbours and wherever they stand.
 
     """
 

@@ -44,7 +44,8 @@ class AboveThreshold:
     Parameters
     ----------
     sensitivity
-        Above 0: a `Sensitivity`, or a number for "replace one". For each query.
+        Above 0: a `Sensitivity`, or a number for "replace one". For each query, over all
+        neighbours, also those where the unit has another number of records or stands elsewhere.
     epsilon
         Above 0, at most 1000, for the whole run. Kept as an exact fraction.
     threshold

@@ -31,8 +31,10 @@ class ClampedSum:
 
     Formal guarantees
     -----------------
-    - Replacing all of one unit's records moves `value` by at most ``contributions * (upper - lower)``; adding or
-      removing them by at most ``contributions * max(|lower|, |upper|)``: `sensitivity`.
+    - A unit has from m0 = ``fewest`` to m = ``contributions`` records. Replacing all of one unit's records by those of
+      another unit, which may have another number of them and may stand elsewhere, moves `value` by at most
+      ``max(m0 upper, m upper) - min(m0 lower, m lower)``; adding or removing a unit by at most ``m max(|lower|,
+      |upper|)``: `sensitivity`. Each is attained, up to the grid.
     - Not promised: any privacy without noise; that bounds found by looking at the data protect anybody.
 
     Parameters
@@ -42,6 +44,10 @@ class ClampedSum:
     contributions
         How many records a unit may contribute, at least 1. With ``units`` given to `value`, further ones are left out;
         without, it is the caller's claim.
+    fewest
+        How few records a unit may have, from 0 to ``contributions``: of importance under "replace one". 1, the default,
+        is true of every unit that the data name. 0 if a unit may have no record at all, as where units are the people
+        of a public list. More than 1 is the caller's claim, also with ``units``.
     missing
         What a NaN counts as, from lower to upper: a public number. None refuses NaN.
     neighbouring
@@ -56,6 +62,9 @@ class ClampedSum:
     >>> query = ClampedSum(lower=0, upper=5)
     >>> query.value([1, 7, -2, 3.5]), query.sensitivity.bound
     (Fraction(19, 2), Fraction(5, 1))
+    >>> stays = ClampedSum(lower=100, upper=101, contributions=10)  # ten of 101 may become one of 100
+    >>> float(stays.sensitivity.bound)
+    910.0
 
     """
 
@@ -64,6 +73,7 @@ class ClampedSum:
     contributions: int = 1
     missing: Fraction | None = None
     neighbouring: Neighbouring = Neighbouring.REPLACE_ONE
+    fewest: int = 1
 
     def __init__(
         self,
@@ -73,6 +83,7 @@ class ClampedSum:
         contributions: int = 1,
         missing: Number | None = None,
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        fewest: int = 1,
     ) -> None:
         low, high = _check.exact("lower", lower), _check.exact("upper", upper)
         if not low < high:
@@ -87,6 +98,7 @@ class ClampedSum:
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "contributions", _check.integer("contributions", contributions, least=1))
+        object.__setattr__(self, "fewest", _check.integer("fewest", fewest, least=0, most=self.contributions))
         object.__setattr__(self, "missing", stand_in)
         object.__setattr__(self, "neighbouring", neighbouring)
 
@@ -106,8 +118,12 @@ class ClampedSum:
     def sensitivity(self) -> Sensitivity:
         """How far `value` moves between neighbours, exactly."""
         low, high = self._ends()
-        one = max(abs(low), abs(high)) if self.neighbouring is Neighbouring.ADD_OR_REMOVE_ONE else high - low
-        return Sensitivity(self.contributions * one * self.step, self.neighbouring)
+        if self.neighbouring is Neighbouring.ADD_OR_REMOVE_ONE:
+            moved = self.contributions * max(abs(low), abs(high))
+        else:
+            largest = max(self.fewest * high, self.contributions * high)  # of what one unit's records add up to
+            moved = largest - min(self.fewest * low, self.contributions * low)
+        return Sensitivity(moved * self.step, self.neighbouring)
 
     def value(self, values: ArrayLike, *, units: ArrayLike | None = None) -> Fraction:
         """Return the exact sum.

@@ -43,7 +43,8 @@ class DiscreteGaussian:
     ----------
     sensitivity
         The largest L2 distance between the query's values on two neighbours: a `Sensitivity`, or a number at least 0
-        for "replace one". Replacing one record moves a histogram by sqrt(2) at most, so give 1.4143.
+        for "replace one". Neighbours may differ in the number of a unit's records and in their places. Replacing a
+        unit of one record moves a histogram by sqrt(2) at most, so give 1.4143; one of up to m records by sqrt(2) m.
     sigma
         Above 0, at most 2^50, exact. The standard deviation is a little smaller.
 

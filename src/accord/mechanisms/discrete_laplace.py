@@ -44,7 +44,8 @@ class DiscreteLaplace:
     ----------
     sensitivity
         The largest L1 distance between the query's values on two neighbours: a `Sensitivity`, or a number at least 0
-        for "replace one". For an array, of the whole array: replacing one record moves a histogram by 2.
+        for "replace one". Neighbours may differ in the number of a unit's records and in their places. For an
+        array, of the whole array: replacing a unit of one record moves a histogram by 2, one of up to m by 2 m.
     scale
         Above 0, exact: any rational. For epsilon-DP give ``sensitivity / epsilon``.
 

@@ -40,11 +40,12 @@ class Exponential:
     ----------
     sensitivity
         Above 0: a `Sensitivity`, or a number for "replace one" ("add or remove one" if monotone). For all neighbours
-        and all candidates, the score moves by at most this.
+        and all candidates, the score moves by at most this: also where the unit has another number of records or stands
+        elsewhere.
     epsilon
         At least 2^-30 and at most 1000. Kept as an exact fraction.
     monotone
-        Declares that adding a record lowers no score, or raises none. Only for "add or remove one".
+        Declares that adding a unit lowers no score, or raises none. Only for "add or remove one".
 
     Raises
     ------

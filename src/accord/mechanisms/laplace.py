@@ -48,7 +48,8 @@ class Laplace:
     ----------
     sensitivity
         The largest L1 distance between the query's values on two neighbours: a `Sensitivity`, or a number at least 0
-        for "replace one". In floats, a sum's rounding errors belong to it.
+        for "replace one". Neighbours may differ in the number of a unit's records and in their places: in floats, a
+        sum's rounding errors belong to it, those of another order too.
     epsilon
         At least 2^-30, about 1e-9, and at most 1000. Kept as an exact fraction.
 

@@ -40,6 +40,7 @@ class ThresholdedCounts:
     - Order: that of the levels' canonical bytes, never that of the data. An empty dataset is answered like any other.
     - A unit of privacy is one entry of ``values``: one level, or `ABSTAIN` for none. Several entries of one person are
       several units; keep one of them, chosen without looking at others' data, before calling this.
+      Where an entry stands does not matter.
     - Not promised: running time independent of the number of levels.
 
     Parameters

@@ -40,11 +40,12 @@ class TopK:
     count
         How many to choose, at least 1.
     sensitivity
-        Above 0: a `Sensitivity`, or a number for "replace one" ("add or remove one" if monotone).
+        Above 0: a `Sensitivity`, or a number for "replace one" ("add or remove one" if monotone). For all neighbours,
+        also those where the unit has another number of records or stands elsewhere.
     epsilon
         For all rounds together; at least 2^-30 a round. Kept as an exact fraction.
     monotone
-        Declares that adding a record lowers no score, or raises none. Only for "add or remove one".
+        Declares that adding a unit lowers no score, or raises none. Only for "add or remove one".
 
     Raises
     ------

@@ -17,6 +17,12 @@ __all__ = ["Sensitivity"]
 class Sensitivity:
     """The largest distance between a query's values on two neighbours.
 
+    It is to hold for every pair of neighbours, and those are of whole units: under "replace one" the new unit may have
+    another number of records than the old one, and they may stand elsewhere in the file; under "add or remove one" all
+    of a unit's records come or go. A unit of m records is not m records that are replaced one by one: ten numbers of
+    101 may become a single 100, which moves their sum by 910, not by 10 (`accord.mechanisms.ClampedSum`). Where every
+    record is a unit of its own, "replace one" keeps their number.
+
     Parameters
     ----------
     bound

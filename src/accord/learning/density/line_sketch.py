@@ -120,7 +120,10 @@ class LineSketch:
 
     @property
     def sensitivity(self) -> int:
-        """L2 distance of what two units contribute, at most: both have no negative entry and a norm of at most 2^16."""
+        """L2 distance of what two units contribute, at most: both have no negative entry and a norm of at most 2^16.
+
+        Whatever the numbers of their records are, and wherever these stand: a unit's records share 2^16.
+        """
         return isqrt(2 * _GRID**2) + 1
 
     def levels(self, units: int) -> int:

@@ -26,7 +26,7 @@ class BinnedProjections:
     Formal guarantees
     -----------------
     - Sensitivity: replacing one unit moves the J B sums by at most `sensitivity` in L2, in whole numbers, however
-      floats are rounded.
+      floats are rounded, how many records the old and the new unit have, and wherever they stand.
 
     Parameters
     ----------

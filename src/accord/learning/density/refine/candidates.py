@@ -216,7 +216,9 @@ class CandidateRefiner:
     ) -> int:
         """Return 0 for the current model, j for candidate j - 1."""
         scores = self._scores(current, near, data, clip=clip) + np.array([0, *shifts], dtype=np.int64)
-        sensitivity = 2 * STEPS + data.count  # one step for each other unit: roundings
+        # A unit moves a score by its mean, so its number of records is of no importance; one step for each other unit:
+        # roundings, which may depend on where its records stand.
+        sensitivity = 2 * STEPS + data.count
         mechanism = Exponential(sensitivity=sensitivity, epsilon=epsilon)
         return cast("int", mechanism.select(scores, randomness=randomness).value)
 
