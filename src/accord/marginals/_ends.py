@@ -54,8 +54,8 @@ def ends_around(
     """Return ends beyond which few numbers are, found outward from a place that is public, epsilon-DP.
 
     Half of epsilon for each end, by the sparse vector technique, whose queries move by at most a unit's whole weight,
-    however many records share it: reaches grow by the square root of 2 until few numbers
-    are beyond, so that an end is not far beyond the numbers: the search stops as soon as next to nothing is left.
+    however many records share it. Reaches grow by the square root of 2 until few numbers are beyond, so that an end is
+    not far beyond the numbers: the search stops as soon as next to nothing is left.
 
     Parameters
     ----------

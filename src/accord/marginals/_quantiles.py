@@ -66,8 +66,8 @@ def choose_point(
 ) -> float:
     """Return a grid point below which about this share of the numbers in ``[low, high)`` lies.
 
-    The score for the share p / q moves by at most q times the weight of a unit of privacy, whatever part of it is finite
-    and wherever its records stand: a unit adds between -p and q - p times its weight to ``q below - p inside``.
+    The score for the share p / q moves by at most q times the weight of a unit of privacy, whatever part of it is
+    finite and wherever its records stand: a unit adds between -p and q - p times its weight to ``q below - p inside``.
     """
     scores = split_scores(numbers, grid, part=part, share=share)
     mechanism = _choice(share, whole=numbers.whole, epsilon=epsilon)
