@@ -194,6 +194,7 @@ def test_A1_ten_records_become_one() -> None:
     assert before - after == 910 == query.sensitivity.bound
     assert ClampedSum(lower=100, upper=101, contributions=10, fewest=0).sensitivity.bound == 1010
     assert ClampedSum(lower=100, upper=101, contributions=10, fewest=10).sensitivity.bound == 10
+    bad: Any
     for bad in (-1, 11, 0.5, True):
         with pytest.raises(InvalidParameter, match="fewest"):
             ClampedSum(lower=100, upper=101, contributions=10, fewest=bad)
