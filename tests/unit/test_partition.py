@@ -1,6 +1,8 @@
 """The partition: exact sizes, whole units, and nothing about the records."""
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from accord.errors import DataError, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner
 from accord.learning import (
     AgnosticPrivateLearner,
+    BoostedPrivateLearner,
     CoarseVotes,
     PrivateLearner,
     PrivateSampler,
@@ -25,7 +28,10 @@ from accord.learning.blocks import count_units, unit_numbers
 from accord.learning.density.column_location import ColumnLocation
 from accord.learning.density.estimator import PrivateDensity
 from accord.learning.synthesis import synthesise
-from accord.randomness import SharedRandomness
+from accord.ledger import Ledger
+from accord.privacy import Neighbouring
+from accord.randomness import SharedRandomness, uniform_order
+from accord.testing import ReplayRandomness
 
 SHARED = SharedRandomness("partition tests")
 
@@ -223,3 +229,68 @@ def test_A6_two_runs_with_one_public_key_have_other_blocks(
         second = blocks(other)
     assert len(first) == len(second) >= 20
     assert first != second
+
+
+# --- a key that fixes the blocks, and what it gives up ----------------------------------------------------------------
+
+KEY = SharedRandomness("in place")
+IN_PLACE = Neighbouring.REPLACE_ONE_IN_PLACE
+
+
+def releases(key: SharedRandomness | None) -> list[tuple[str, list[float], Neighbouring]]:
+    """Return what the learner of each release saw, and under which relation it says it holds."""
+    coupling = RaceCoupling(["no", "yes"])
+    sizes: dict[str, Any] = {"epsilon": 1, "delta": "1e-3"}
+    seen: dict[str, list[float]] = {name: [] for name in ("sampler", "learner", "agnostic", "boosted")}
+    witness = {name: Stated(cells) for name, cells in seen.items()}
+    made: dict[str, Any] = {
+        "sampler": PrivateSampler(witness["sampler"], **sizes, blocks=40, records=3, coupling=coupling),
+        "learner": PrivateLearner(witness["learner"], **sizes, blocks=40, records=3, coupling=coupling),
+        "agnostic": AgnosticPrivateLearner(witness["agnostic"], **sizes, parts=2, blocks=20, coupling=coupling),
+        "boosted": BoostedPrivateLearner(witness["boosted"], **sizes, alpha="0.5", beta="0.98", coupling=coupling),
+    }
+    found = []
+    for name, maker in made.items():
+        rows = np.arange(float(getattr(maker, "required_records", 400) + 7))
+        release = maker.release(rows, shared=SharedRandomness(1), in_place_key=key)
+        found.append((name, seen[name][:40], release.guarantee.neighbouring))
+    return found
+
+
+class Stated(Witness):
+    def sample_complexity(self, alpha: Any, beta: Any) -> int:
+        return 2
+
+
+def test_A6_a_key_that_fixes_the_blocks_is_said_in_the_guarantee() -> None:
+    secret, first, second = releases(None), releases(KEY), releases(KEY)
+    assert [relation for _, _, relation in secret] == [Neighbouring.REPLACE_ONE] * 4
+    assert [relation for _, _, relation in first] == [IN_PLACE] * 4
+    assert first == second
+    for (_, hidden, _), (_, known, _) in zip(secret, first, strict=True):
+        assert len(hidden) == len(known) > 20
+        assert hidden != known
+
+
+def test_A6_two_stages_under_a_key_are_in_place_and_a_ledger_of_anywhere_refuses_them(tmp_path: Path) -> None:
+    first = CoarseVotes(coupling=ShiftRounding(dimension=1), records=20, draws=4)
+    sampler = TwoStageSampler(GaussianLearner(), epsilon=2, delta="1e-3", blocks=40, records=20, first=first)
+    assert sampler.release(ROWS, in_place_key=KEY).guarantee.neighbouring is IN_PLACE
+    with Ledger.create(tmp_path / "l.db", epsilon=9, delta="0.1") as ledger:
+        with pytest.raises(InvalidParameter, match="records that stand elsewhere"):
+            sampler.release(ROWS, in_place_key=KEY, ledger=ledger)
+        assert ledger.spent.epsilon == 0
+        sampler.release(ROWS, ledger=ledger)
+        assert ledger.spent.epsilon == 2
+
+
+def test_A6_the_order_of_blocks_is_in_no_pickle_and_no_repr() -> None:
+    """Nothing that a release keeps or returns holds the order: there is no key of it, only the source."""
+    learner = PrivateLearner(GaussianLearner(), epsilon=8, delta="1e-3", blocks=40, records=20, draws=8)
+    release = learner.release(ROWS, shared=SharedRandomness(1), randomness=ReplayRandomness(1))
+    order = uniform_order(len(ROWS), randomness=ReplayRandomness(1))
+    texts = pickle.dumps((learner, release)), repr((learner, release)).encode()
+    for text in texts:
+        assert len(text) < 8 * len(ROWS)
+        assert order[:4].tobytes() not in text
+        assert repr(order[:4].tolist()).encode() not in text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accord.learning.blocks import Progress, partition
+from accord.learning.blocks import Progress, partition, relation_of
 from accord.learning.intake import Intake
 from accord.privacy import ApproxDP, parallel_composition
 from accord.randomness import PrivateRandomness, SharedRandomness
@@ -25,14 +25,17 @@ def cut_into_parts(
         yield Intake(records=given.records[rows], numbers=numbers, units=size, word=given.word)
 
 
-def together(guarantee: ApproxDP, *, parts: int, word: str | None = None) -> ApproxDP:
+def together(
+    guarantee: ApproxDP, *, parts: int, word: str | None = None, in_place_key: SharedRandomness | None = None
+) -> ApproxDP:
     """Return the guarantee of one mechanism on each of the disjoint parts of `cut_into_parts` (theory C1).
 
-    ``word`` is what it calls a unit, if not what each part's does.
+    ``word`` is what it calls a unit, if not what each part's does; a key under which the parts are cut makes it one in
+    place.
     """
     found = parallel_composition([guarantee] * parts, claimed_disjoint=True)
     whole = found if isinstance(found, ApproxDP) else guarantee
-    return ApproxDP(whole.epsilon, whole.delta, whole.neighbouring, word or whole.unit)
+    return ApproxDP(whole.epsilon, whole.delta, relation_of(in_place_key), word or whole.unit)
 
 
 def of_one_part(progress: Progress | None, *, part: int, parts: int) -> Progress | None:

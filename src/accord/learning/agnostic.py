@@ -19,7 +19,7 @@ from accord.learning._again import learn_again
 from accord.learning._grand import columns_of, single_coupling
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
-from accord.learning.blocks import Progress
+from accord.learning.blocks import Progress, child_key
 from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
@@ -198,6 +198,7 @@ class AgnosticPrivateLearner:
         progress: Progress | None = None,
         ledger: Ledger | None = None,
         unit: str | None = None,
+        in_place_key: SharedRandomness | None = None,
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
@@ -214,9 +215,11 @@ class AgnosticPrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self._check(given)
-        guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word)
+        guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         with spending(ledger, guarantee, what=self._summary()):
-            records = self._records(given, shared=shared, randomness=randomness, progress=progress)
+            records = self._records(
+                given, shared=shared, randomness=randomness, progress=progress, in_place_key=in_place_key
+            )
             if records is None:
                 return Release(NoAnswer, guarantee)
             model = learn_again(
@@ -231,9 +234,12 @@ class AgnosticPrivateLearner:
         shared: SharedRandomness,
         randomness: PrivateRandomness,
         progress: Progress | None,
+        in_place_key: SharedRandomness | None,
     ) -> NDArray[Any] | None:
         """Return one record a part, shape (T, d); None if no part has an answer."""
-        found = list(self._singles(given, shared=shared, randomness=randomness, progress=progress))
+        found = list(
+            self._singles(given, shared=shared, randomness=randomness, progress=progress, in_place_key=in_place_key)
+        )
         answered = [record for record in found if record is not None]
         if not answered:
             return None
@@ -247,9 +253,12 @@ class AgnosticPrivateLearner:
         shared: SharedRandomness,
         randomness: PrivateRandomness,
         progress: Progress | None,
+        in_place_key: SharedRandomness | None,
     ) -> Iterator[NDArray[Any] | None]:
         for number, part in enumerate(
-            cut_into_parts(given, parts=self.parts, in_place_key=None, randomness=randomness)
+            cut_into_parts(
+                given, parts=self.parts, in_place_key=child_key(in_place_key, "parts"), randomness=randomness
+            )
         ):
             released = self.sampler.release(
                 part.records,
@@ -258,6 +267,7 @@ class AgnosticPrivateLearner:
                 randomness=randomness,
                 progress=of_one_part(progress, part=number, parts=self.parts),
                 unit=part.word,
+                in_place_key=child_key(in_place_key, "part", number),
             )
             yield None if isinstance(released.value, NoAnswerType) else released.value
 

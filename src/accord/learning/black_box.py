@@ -18,7 +18,7 @@ from accord.learning._grand import columns_of
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
-from accord.learning.blocks import Progress
+from accord.learning.blocks import Progress, child_key
 from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
@@ -204,6 +204,7 @@ class PrivateLearner:
         progress: Progress | None = None,
         ledger: Ledger | None = None,
         unit: str | None = None,
+        in_place_key: SharedRandomness | None = None,
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
@@ -219,7 +220,7 @@ class PrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self.check(given.units, columns=given.records.shape[1])
-        kept = self._kept(given, randomness=randomness)
+        kept = self._kept(given, in_place_key=child_key(in_place_key, "surplus"), randomness=randomness)
         released = self.sampler.release(
             kept.records,
             units=None if isinstance(kept.numbers, int) else kept.numbers,
@@ -228,6 +229,7 @@ class PrivateLearner:
             progress=progress,
             ledger=ledger,
             unit=kept.word,
+            in_place_key=child_key(in_place_key, "blocks"),
         )
         if isinstance(released.value, NoAnswerType):
             return Release(NoAnswer, released.guarantee)
@@ -236,11 +238,11 @@ class PrivateLearner:
         )
         return Release(model, released.guarantee)
 
-    def _kept(self, given: Intake, *, randomness: PrivateRandomness) -> Intake:
+    def _kept(self, given: Intake, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Intake:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
         if size == given.units // self.sampler.blocks:
             return given
-        return leave_out(given, keep=size * self.sampler.blocks, in_place_key=None, randomness=randomness)
+        return leave_out(given, keep=size * self.sampler.blocks, in_place_key=in_place_key, randomness=randomness)
 
     def _not_enough(self, units: int) -> Exception:
         plan = self.plan

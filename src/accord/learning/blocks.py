@@ -14,9 +14,19 @@ from accord.errors import DataError, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.isolation import Isolation
 from accord.learning.records import as_unit_names
+from accord.privacy import Neighbouring
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared, uniform_order
 
-__all__ = ["Progress", "count_units", "fit_blocks", "order_of_units", "partition", "unit_numbers"]
+__all__ = [
+    "Progress",
+    "child_key",
+    "count_units",
+    "fit_blocks",
+    "order_of_units",
+    "partition",
+    "relation_of",
+    "unit_numbers",
+]
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); all three are public numbers or words."""
@@ -112,6 +122,16 @@ def order_of_units(
     if in_place_key is not None:
         return require_shared(in_place_key).stream("partition").permutation(count)
     return uniform_order(count, randomness=require_private(randomness))
+
+
+def relation_of(in_place_key: SharedRandomness | None) -> Neighbouring:
+    """Return the relation under which blocks cut with this key, or with none, are blocks of neighbours."""
+    return Neighbouring.REPLACE_ONE if in_place_key is None else Neighbouring.REPLACE_ONE_IN_PLACE
+
+
+def child_key(in_place_key: SharedRandomness | None, *labels: int | str) -> SharedRandomness | None:
+    """Return the key that hangs from a key by labels, None from none."""
+    return None if in_place_key is None else require_shared(in_place_key).child(*labels)
 
 
 def count_units(n_or_units: int | ArrayLike) -> int:

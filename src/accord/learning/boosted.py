@@ -17,7 +17,7 @@ from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress
+from accord.learning.blocks import Progress, child_key
 from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.ledger import Ledger, spending
@@ -160,6 +160,7 @@ class BoostedPrivateLearner:
         progress: Progress | None = None,
         ledger: Ledger | None = None,
         unit: str | None = None,
+        in_place_key: SharedRandomness | None = None,
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
@@ -176,13 +177,16 @@ class BoostedPrivateLearner:
         randomness, shared = require_private(randomness), require_shared(shared)
         given = take_in(data, units=units, unit=unit)
         self._check(given)
-        guarantee = together(self.part.guarantee, parts=self.parts, word=given.word)
+        guarantee = together(self.part.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         with spending(ledger, guarantee, what=self._summary()):
             models = self._models(
-                cut_into_parts(given, parts=self.parts, in_place_key=None, randomness=randomness),
+                cut_into_parts(
+                    given, parts=self.parts, in_place_key=child_key(in_place_key, "parts"), randomness=randomness
+                ),
                 shared=shared,
                 randomness=randomness,
                 progress=progress,
+                in_place_key=in_place_key,
             )
             best = most_neighbours(models, nearness=self._nearness(), shared=shared.child("distances"))
         chosen = None if best is None else models[best]
@@ -195,6 +199,7 @@ class BoostedPrivateLearner:
         shared: SharedRandomness,
         randomness: PrivateRandomness,
         progress: Progress | None,
+        in_place_key: SharedRandomness | None,
     ) -> list[Distribution | None]:
         """Return one model a part, None where there was no answer."""
         models: list[Distribution | None] = []
@@ -206,6 +211,7 @@ class BoostedPrivateLearner:
                 randomness=randomness,
                 progress=of_one_part(progress, part=number, parts=self.parts),
                 unit=part.word,
+                in_place_key=child_key(in_place_key, "part", number),
             )
             models.append(None if isinstance(released.value, NoAnswerType) else released.value)
         return models

@@ -12,7 +12,7 @@ from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
-from accord.learning.blocks import Progress, fit_blocks, partition
+from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
 from accord.learning.intake import take_in
 from accord.learning.isolation import Isolation
@@ -41,6 +41,7 @@ class PrivateSampler:
     -----------------
     - Privacy: ``(epsilon, delta)`` under replacing one unit, whatever the learner returns. It needs three facts only: a
       unit is in one block chosen without looking, a block's vote depends on this block alone, the selection is exact.
+    - Blocks are secret: the unit may have another number of records, which may stand anywhere in the file.
     - A coupling that is not isolated is paid for out of ``delta``: the selection runs at ``delta - coupling_charge``.
     - A fit that fails is that block's abstention and changes nothing else.
     - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the
@@ -164,6 +165,7 @@ class PrivateSampler:
         progress: Progress | None = None,
         ledger: Ledger | None = None,
         unit: str | None = None,
+        in_place_key: SharedRandomness | None = None,
     ) -> Release[NDArray[Any]]:
         """Release one tuple of ``records`` records, or no answer.
 
@@ -186,6 +188,10 @@ class PrivateSampler:
             `NoAnswer`. A run that fails stays charged.
         unit
             The guarantee's word for what ``units`` names; by default "unit", and always "record" without ``units``.
+        in_place_key
+            A key that fixes the blocks, for who may know it; chosen without looking at the data. It gives up neighbours
+            whose records stand elsewhere in the file: the release then holds under
+            `Neighbouring.REPLACE_ONE_IN_PLACE`. By default blocks are secret.
 
         Raises
         ------
@@ -200,8 +206,8 @@ class PrivateSampler:
         coupling, least = self._coupling_for(given.records.shape[1])
         mode = self._mode_for(coupling)
         self._refuse_small_blocks(given.units, least=least)
-        rows = partition(given.numbers, blocks=self.blocks, randomness=randomness)
-        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
+        rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
+        guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         with spending(ledger, guarantee, what=self._summary(coupling)):
             laws = fit_blocks(
                 self.learner,

@@ -18,7 +18,7 @@ from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
 from accord.learning.aggregate import aggregate, selection
-from accord.learning.blocks import Progress, fit_blocks, partition
+from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
@@ -188,6 +188,7 @@ class TwoStageSampler:
         progress: Progress | None = None,
         ledger: Ledger | None = None,
         unit: str | None = None,
+        in_place_key: SharedRandomness | None = None,
     ) -> Release[NDArray[Any]]:
         """Release one tuple of ``records`` records, or no answer; the arguments are those of `PrivateSampler.release`.
 
@@ -206,8 +207,8 @@ class TwoStageSampler:
             raise NotEnoughRecords(message, needed=self.blocks, present=given.units)
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.records.shape[1], strength=strength)
-        guarantee = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, given.word)
-        rows = partition(given.numbers, blocks=self.blocks, randomness=randomness)
+        guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
+        rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         with spending(ledger, guarantee, what=self._summary()):
             laws = fit_blocks(
                 self.learner,
