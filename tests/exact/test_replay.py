@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Learner, Coupling, Callable[[np.random.Generator], NDArra
 def votes(learner: Learner, coupling: Coupling, data: NDArray[Any], *, key: int) -> NDArray[np.object_]:
     shared = SharedRandomness(key)
     parts = partition(len(data), blocks=BLOCKS, in_place_key=shared.child("partition"))
-    laws = fit_blocks(learner, data, blocks=parts, shared=shared.child("learner"))
+    laws: list[Any] = fit_blocks(learner, data, blocks=parts, shared=shared.child("learner"))
     return coupling.couple(laws, records=40, draws=DRAWS, shared=shared.child("coupling")).keys
 
 

@@ -67,7 +67,7 @@ def release(key: int) -> list[Any]:
     """Return the votes of a release up to its selection, whose randomness is secret."""
     shared = SharedRandomness(key)
     table = np.arange(20.0)[:, None] / 20 + key
-    laws = fit_blocks(Reader(), table, blocks=BLOCKS, shared=shared.child("learner"))
+    laws: list[Any] = fit_blocks(Reader(), table, blocks=BLOCKS, shared=shared.child("learner"))
     coupling = PoissonCoupling(Normal(0.0, 9.0), most_points=200)
     votes: list[Any] = coupling.couple(laws, records=1, draws=2, shared=shared.child("coupling")).keys.tolist()
     return votes

@@ -6,11 +6,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from accord._abstain import Abstain
 from accord._exact import exp_upper
 from accord.couplings import Coupling
-from accord.distributions import Distribution
 from accord.errors import InvalidParameter
+from accord.learning._apart import couple_apart
+from accord.learning.isolation import Fitted
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
@@ -19,7 +19,7 @@ __all__ = ["aggregate", "coupling_charge", "is_isolated", "selection"]
 
 
 def aggregate(
-    laws: Sequence[Distribution | Abstain],
+    laws: Sequence[Fitted],
     *,
     records: int,
     coupling: Coupling,
@@ -65,7 +65,7 @@ def aggregate(
     if mode.delta + charge >= 1:
         raise InvalidParameter("the coupling's charge is too large: together with the mode's delta it must be below 1.")
     key = shared if is_isolated(coupling) else SharedRandomness.fresh()
-    coupled = coupling.couple(laws, records=records, draws=draws, shared=key)
+    coupled = couple_apart(coupling, laws, isolated=is_isolated(coupling), records=records, draws=draws, shared=key)
     if isinstance(mode, BestOfDraws):
         release = mode.release(coupled.keys, randomness=randomness).map(lambda winner: coupled.decode(*winner))
     else:

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
-from accord._abstain import Abstain
-from accord.distributions import Distribution
 from accord.errors import DataError, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning.isolation import Isolation
+from accord.learning.isolation import Fitted, Isolation
 from accord.learning.records import as_unit_names
 from accord.privacy import Neighbouring
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared, uniform_order
@@ -182,8 +180,10 @@ def fit_blocks(
     shared: SharedRandomness,
     isolation: Isolation | None = None,
     progress: Progress | None = None,
-) -> list[Distribution | Abstain]:
+) -> list[Fitted]:
     """Fit each block alone and return one law a block; a fit that fails is that block's abstention.
+
+    With ``Isolation(kind="process")`` a law of another family than accord's comes sealed: `couple_apart` reads it.
 
     Block i's learner is a fresh copy of ``learner``. It sees a copy of block i's records, a seed of its own, and global
     generators seeded with it; nothing that another block did. No exception or warning of a fit comes out.
@@ -205,9 +205,9 @@ def fit_blocks(
 
     """
     alone = isolation or Isolation()
-    laws: list[Distribution | Abstain] = []
+    laws: list[Fitted] = []
     for block, rows in enumerate(blocks):
-        laws.append(alone.fit(learner, records[rows], seed=shared.seed("learner", block)))
+        laws.append(alone.fit_block(learner, records[rows], seed=shared.seed("learner", block)))
         if progress is not None:
             progress(block + 1, len(blocks), "fitting blocks")
     return laws

@@ -1,12 +1,14 @@
 """Fit one block so that no other block can notice. Part of the trusted core."""
 
 import copy
+import io
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -23,9 +25,25 @@ from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
 from accord.learners import Learner
 
-__all__ = ["Isolation"]
+__all__ = ["Fitted", "Isolation", "SealedLaw", "in_child", "plain"]
 
 _LONGEST = 1e6
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SealedLaw:
+    """A law as a child process sent it, not read: reading may run code that leaves something for the next block."""
+
+    sent: bytes
+
+    def opened(self) -> Distribution | Abstain:
+        """Read the law; where this is done nothing may be fitted afterwards but what is public."""
+        return alone(lambda: pickle.loads(self.sent), failed=ABSTAIN)  # noqa: S301 - our child's
+
+
+Fitted = Distribution | SealedLaw | Abstain
+"""What a block's fit gives."""
 
 
 @final
@@ -39,11 +57,15 @@ class Isolation:
       block. The result is a function of records and seed if the learner keeps no state outside itself (module
       globals, files).
     - ``"process"``: besides, the fit runs in a child process forked for it alone, so that nothing it leaves in memory
-      reaches another block; and a fit beyond ``seconds`` is ended.
+      reaches another block; and a fit beyond ``seconds`` is ended. A law that is not made of accord's families and
+      plain values stays unread here: it votes in a process of its own (`couple_apart`), so that what it keeps outside
+      itself, such as a memo on its class or a registry that reading it fills, reaches no other block either. With a
+      coupling that is not isolated such laws vote in one process together.
     - Either way, whatever goes wrong is this block's `ABSTAIN`, a `KeyboardInterrupt` that the learner raises itself
       included; a person's ends the run.
     - What a fit prints, warns or logs through Python is dropped.
     - Threads: fits take turns, so that two releases at once in one process give what they give alone.
+    - Not promised, with ``"copy"``: votes that are free of what another law keeps outside itself.
     - Not promised: an end of a fit that waits for threads of its own which ask accord for something; protection
       from a learner that means harm (files, sockets, laws that run code when they are read).
 
@@ -72,36 +94,63 @@ class Isolation:
         object.__setattr__(self, "seconds", limit)
 
     def fit(self, learner: Learner, records: NDArray[Any], *, seed: int) -> Distribution | Abstain:
-        """Fit a copy of ``learner`` to ``records``, which the caller does not use again."""
+        """Fit a copy of ``learner`` to ``records``, which the caller does not use again; for what is public already."""
+        law = self.fit_block(learner, records, seed=seed)
+        return law.opened() if type(law) is SealedLaw else law
+
+    def fit_block(self, learner: Learner, records: NDArray[Any], *, seed: int) -> Fitted:
+        """Do the same for one block among others: the law of a child process is not read if that runs code."""
         if self.kind == "copy":
             return _fit(learner, records, seed)
-        try:
-            sent = self._fit_in_child(learner, records, seed)
-        except Exception:  # noqa: BLE001 - no process, no pipe: the block abstains like others that fail
-            return ABSTAIN
-        return ABSTAIN if sent is None else alone(lambda: pickle.loads(sent), failed=ABSTAIN)  # noqa: S301 - our child's
 
-    def _fit_in_child(self, learner: Learner, records: NDArray[Any], seed: int) -> bytes | None:
-        """Return the law as it was sent by a child process, None if nothing came."""
-        forking = multiprocessing.get_context("fork")
+        def send() -> bytes:
+            law = _fit(learner, records, seed)
+            return pickle.dumps(law)
+
+        sent = in_child(send, seconds=self.seconds)
+        return ABSTAIN if sent is None else _read(sent)
+
+
+def in_child(task: Callable[[], bytes], *, seconds: float | None = None) -> bytes | None:
+    """Return ``task()``, computed in a process forked for it alone; None if nothing comes."""
+    forking = multiprocessing.get_context("fork")
+    try:
         receiver, sender = forking.Pipe(duplex=False)
-        child = forking.Process(target=_child, args=(sender, learner, records, seed), daemon=True)
+        child = forking.Process(target=_child, args=(sender, task), daemon=True)
         with turn(), warnings.catch_warnings():  # no child starts with what another thread has changed for a moment
             warnings.simplefilter("ignore")  # of a fork among threads
             child.start()
-        sender.close()
-        limit = None if self.seconds is None else threading.Timer(self.seconds, _end, (child,))
-        try:
-            if limit is not None:
-                limit.start()
-            wait([receiver, child.sentinel])
-            return receiver.recv_bytes() if receiver.poll(0) else None
-        finally:
-            if limit is not None:
-                limit.cancel()
-            _end(child)
-            child.join()
-            receiver.close()
+    except OSError:  # no process, no pipe
+        return None
+    sender.close()
+    limit = None if seconds is None else threading.Timer(seconds, _end, (child,))
+    try:
+        if limit is not None:
+            limit.start()
+        wait([receiver, child.sentinel])
+        return receiver.recv_bytes() if receiver.poll(0) else None
+    except (OSError, EOFError):  # it ended in the middle
+        return None
+    finally:
+        if limit is not None:
+            limit.cancel()
+        _end(child)
+        child.join()
+        receiver.close()
+
+
+def _child(sender: Connection, task: Callable[[], bytes]) -> None:
+    """Send what the task gives, or nothing; say nothing, whatever happens."""
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    try:
+        sent = alone(task, failed=None)
+        if sent is not None:
+            sender.send_bytes(sent)
+    finally:
+        os._exit(0)
 
 
 def _end(child: BaseProcess) -> None:
@@ -121,16 +170,33 @@ def _fit(learner: Learner, records: NDArray[Any], seed: int) -> Distribution | A
     return alone(ask, failed=ABSTAIN, seed=seed)
 
 
-def _child(sender: Connection, learner: Learner, records: NDArray[Any], seed: int) -> None:
-    """Send the law, or nothing; say nothing, whatever happens."""
-    os.setsid()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
+def _read(sent: bytes) -> Fitted:
+    """Return a law of accord's own families with numbers and plain labels in it; any other stays sealed."""
     try:
-        law = _fit(learner, records, seed)
-        sent = alone(lambda: pickle.dumps(law), failed=None)
-        if sent is not None:
-            sender.send_bytes(sent)
-    finally:
-        os._exit(0)
+        law: Distribution | Abstain = plain(sent)
+    except Exception:  # noqa: BLE001 - it names something else, or is none of ours: nothing of it has run
+        return SealedLaw(sent)
+    return law
+
+
+def plain(sent: bytes) -> Any:  # noqa: ANN401 - whatever was sent
+    """Read what a child sent, if it is made of accord's laws and plain values; else raise before any of it runs."""
+    return _Plain(io.BytesIO(sent)).load()
+
+
+class _Plain(pickle.Unpickler):
+    """Reads accord's laws, numpy's arrays and plain values of the standard library; stops at anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - a class or a function
+        if (module.startswith("accord.distributions.") and "." not in name) or (module, name) in _PLAIN:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError
+
+
+_PLAIN = frozenset(
+    [("accord._abstain", "Abstain"), ("numpy", "ndarray"), ("numpy", "dtype"), ("fractions", "Fraction")]
+    + [(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")]
+    + [(f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")]
+    + [("decimal", "Decimal"), ("builtins", "complex"), ("builtins", "frozenset")]
+    + [("datetime", name) for name in ("date", "datetime", "timedelta", "timezone")]
+)

@@ -9,7 +9,7 @@ from typing import Any, final
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord._abstain import ABSTAIN
 from accord._exact import Number
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
@@ -20,7 +20,7 @@ from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
 from accord.learning.aggregate import aggregate, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.intake import Intake, take_in
-from accord.learning.isolation import Isolation
+from accord.learning.isolation import Fitted, Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -246,7 +246,7 @@ class TwoStageSampler:
 
     def _coarse(
         self,
-        laws: list[Distribution | Abstain],
+        laws: list[Fitted],
         given: Intake,
         *,
         shared: SharedRandomness,

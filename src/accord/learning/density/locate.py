@@ -249,7 +249,7 @@ def locate(
     agreement: list[float | None] = []
     for place, group in enumerate(plan.groups):
         chosen = list(group)
-        laws = fit_blocks(
+        laws: list[Any] = fit_blocks(
             ColumnLocation(), records[:, chosen], blocks=rows, shared=shared.child("learner"), progress=progress
         )
         rounding = LocationRounding(columns=len(chosen), scale_width=plan.widths[0], location_width=plan.widths[1])
