@@ -7,12 +7,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from accord._exact import exp_upper
+from accord.accounting.of_stages import SLACK
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter
 from accord.learning._apart import couple_apart
 from accord.learning.isolation import Fitted
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Release
+from accord.privacy.stages import Composed, Stage, note
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["aggregate", "coupling_charge", "is_isolated", "selection"]
@@ -72,7 +74,16 @@ def aggregate(
         release = mode.release(coupled.keys[0], randomness=randomness).map(lambda key: coupled.decode(0, key))
     if charge == 0:
         return release
-    return Release(release.value, ApproxDP(mode.epsilon, mode.delta + charge, unit=mode.guarantee.unit))
+    paid = note(
+        Stage(
+            mechanism=SLACK,
+            parameters=(("coupling", type(coupling).__name__),),
+            guarantee=ApproxDP(0, charge, unit=mode.guarantee.unit),
+            what="what the votes of a coupling that is not isolated tell of each other",
+        )
+    )
+    guarantee = ApproxDP(mode.epsilon, mode.delta + charge, unit=mode.guarantee.unit)
+    return Release(release.value, guarantee, (Composed(how="basic", stages=(*release.stages, paid)),))
 
 
 def selection(*, epsilon: Fraction, delta: Fraction, draws: int) -> StableMode | BestOfDraws:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
@@ -28,6 +29,7 @@ from accord.planning import Plan
 from accord.planning import plan as plan_sizes
 from accord.planning.plan import Method
 from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["AgnosticPrivateLearner"]
@@ -216,16 +218,16 @@ class AgnosticPrivateLearner:
         given = take_in(data, units=units, unit=unit)
         self._check(given)
         guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
-        with spending(ledger, guarantee, what=self._summary()):
+        with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
             records = self._records(
                 given, shared=shared, randomness=randomness, progress=progress, in_place_key=in_place_key
             )
             if records is None:
-                return Release(NoAnswer, guarantee)
+                return Release(NoAnswer, guarantee, settled(run, guarantee))
             model = learn_again(
                 self.learner, records, isolation=self.sampler.isolation, seed=shared.seed("learn again")
             )
-        return Release(model, guarantee)
+        return Release(model, guarantee, settled(run, guarantee))
 
     def _records(
         self,

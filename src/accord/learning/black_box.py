@@ -232,11 +232,11 @@ class PrivateLearner:
             in_place_key=child_key(in_place_key, "blocks"),
         )
         if isinstance(released.value, NoAnswerType):
-            return Release(NoAnswer, released.guarantee)
+            return Release(NoAnswer, released.guarantee, released.stages)
         model = learn_again(
             self.again, released.value, isolation=self.sampler.isolation, seed=shared.seed("learn again")
         )
-        return Release(model, released.guarantee)
+        return Release(model, released.guarantee, released.stages)
 
     def _kept(self, given: Intake, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Intake:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
@@ -24,6 +25,7 @@ from accord.ledger import Ledger, spending
 from accord.planning import Plan, boosted_sizes, plan
 from accord.planning.plan import Method
 from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["BoostedPrivateLearner"]
@@ -178,7 +180,7 @@ class BoostedPrivateLearner:
         given = take_in(data, units=units, unit=unit)
         self._check(given)
         guarantee = together(self.part.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
-        with spending(ledger, guarantee, what=self._summary()):
+        with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
             models = self._models(
                 cut_into_parts(
                     given, parts=self.parts, in_place_key=child_key(in_place_key, "parts"), randomness=randomness
@@ -190,7 +192,7 @@ class BoostedPrivateLearner:
             )
             best = most_neighbours(models, nearness=self._nearness(), shared=shared.child("distances"))
         chosen = None if best is None else models[best]
-        return Release(NoAnswer if chosen is None else chosen, guarantee)
+        return Release(NoAnswer if chosen is None else chosen, guarantee, settled(run, guarantee))
 
     def _models(
         self,

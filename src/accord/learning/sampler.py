@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
@@ -20,6 +21,7 @@ from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["PrivateSampler"]
@@ -208,7 +210,7 @@ class PrivateSampler:
         self._refuse_small_blocks(given.units, least=least)
         rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
-        with spending(ledger, guarantee, what=self._summary(coupling)):
+        with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
                 given.records,
@@ -225,7 +227,7 @@ class PrivateSampler:
                 shared=shared.child("coupling"),
                 randomness=randomness,
             )
-        return Release(release.value, guarantee)
+        return Release(release.value, guarantee, settled(run, guarantee))
 
     def _summary(self, coupling: Coupling) -> str:
         """Public words for a ledger."""

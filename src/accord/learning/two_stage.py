@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._abstain import ABSTAIN
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
@@ -33,6 +34,7 @@ from accord.privacy import (
     PureDP,
     Release,
 )
+from accord.privacy.stages import Stage, composing, note
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["CoarseRelease", "CoarseVotes", "TwoStageSampler"]
@@ -209,7 +211,7 @@ class TwoStageSampler:
         self._refuse_short_tuples(given.records.shape[1], strength=strength)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
-        with spending(ledger, guarantee, what=self._summary()):
+        with spending(ledger, guarantee, what=self._summary()), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
                 given.records,
@@ -221,7 +223,7 @@ class TwoStageSampler:
             coarse = self._coarse(laws, given, shared=shared, randomness=randomness)
             coupling = None if coarse is None else self._coupling(coarse, strength=strength, shared=shared)
             if coupling is None:
-                return Release(NoAnswer, guarantee)
+                return Release(NoAnswer, guarantee, settled(run, guarantee))
             released = aggregate(
                 laws,
                 records=self.records,
@@ -230,7 +232,7 @@ class TwoStageSampler:
                 shared=shared.child("second stage"),
                 randomness=randomness,
             )
-        return Release(released.value, guarantee)
+        return Release(released.value, guarantee, settled(run, guarantee))
 
     def _coarse_mode(self, first: CoarseVotes) -> StableMode | BestOfDraws:
         """Return the selection of the first stage; what it owes for a coupling that is not isolated is taken out."""
@@ -267,13 +269,19 @@ class TwoStageSampler:
             law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
             return None if law is ABSTAIN else law
         units = None if isinstance(given.numbers, int) else given.numbers
-        released = self.first.release(
-            given.records, units=units, shared=shared.child("first stage"), randomness=randomness, unit=given.word
-        )
+        key = shared.child("first stage")
+        with composing("basic", apart=True):
+            released = self.first.release(
+                given.records, units=units, shared=key, randomness=randomness, unit=given.word
+            )
         promised, claimed = self.stages[0], released.guarantee
         covered = claimed.epsilon <= promised.epsilon and claimed.delta <= promised.delta
         if not covered or claimed.unit != given.word or claimed.neighbouring is not Neighbouring.REPLACE_ONE:
             raise InvalidParameter("the first stage's release has another guarantee than the first stage promised.")
+        name = type(self.first).__name__
+        own = Stage(mechanism=name, parameters=(), guarantee=claimed, what="the first stage", claimed=True)
+        for stage in released.stages or (own,):  # code that is not accord's may keep no stages
+            note(stage)
         return released.value if isinstance(released.value, Distribution) else None
 
     def _coupling(self, coarse: Distribution, *, strength: Fraction, shared: SharedRandomness) -> Coupling | None:

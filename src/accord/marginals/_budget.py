@@ -1,11 +1,11 @@
 """The steps of a release, and the noise at which all of them together spend exactly the budget."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import final
 
 from accord.accounting import (
@@ -13,19 +13,18 @@ from accord.accounting import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     ExponentialLoss,
-    PrivacyAccountant,
     PrivacyLoss,
 )
+from accord.accounting.of_stages import LARGEST_EXACT, Losses, composed_epsilon
 from accord.errors import InvalidParameter
 
-__all__ = ["ROOT_2", "Noise", "Step", "calibrated", "total_epsilon"]
+__all__ = ["ROOT_2", "Noise", "Step", "calibrated", "planned_losses", "total_epsilon"]
 
 ROOT_2 = Fraction(14143, 10000)
 """Just above the square root of 2."""
 
 _GRAIN = 256
 _FINEST = 1 << 30
-_LARGEST_EXACT = 20_000
 _TIGHT = Fraction(998, 1000)
 _MOST_TRIES = 40
 
@@ -102,21 +101,21 @@ class Step:
 
 def total_epsilon(steps: Sequence[Step], *, delta: Fraction, one_record: bool) -> Fraction | None:
     """Return an epsilon that all steps together have at this delta, adaptively; None where none is known."""
-    return _total(tuple(steps), delta, one_record)
-
-
-@lru_cache(maxsize=256)
-def _total(steps: tuple[Step, ...], delta: Fraction, one_record: bool) -> Fraction | None:  # noqa: FBT001 - cached
-    exact = one_record and all(step.number <= _LARGEST_EXACT for step in steps if step.noise is not Noise.CHOICE)
-    accountant = PrivacyAccountant()
     try:
-        for step in steps:
-            for loss, times in step.losses(exact=exact):
-                accountant.charge(loss, times=times)
-        total = accountant.total(delta=delta) if exact else accountant.bound(delta=delta)
+        losses, exact = planned_losses(steps, one_record=one_record)
     except InvalidParameter:
         return None
-    return getattr(total, "epsilon", None)
+    return composed_epsilon(losses, delta=delta, exact=exact)
+
+
+def planned_losses(steps: Sequence[Step], *, one_record: bool) -> tuple[Losses, bool]:
+    """Return the losses of all steps with how often each occurs, and whether each is the mechanism's own."""
+    exact = one_record and all(step.number <= LARGEST_EXACT for step in steps if step.noise is not Noise.CHOICE)
+    found: Counter[PrivacyLoss] = Counter()
+    for step in steps:
+        for loss, times in step.losses(exact=exact):
+            found[loss] += times
+    return frozenset(found.items()), exact
 
 
 def calibrated(steps: Sequence[Step], *, epsilon: Fraction, delta: Fraction, one_record: bool) -> tuple[Step, ...]:

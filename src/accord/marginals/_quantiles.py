@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.mechanisms import Exponential
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness
 
 __all__ = ["Sorted", "check_quantiles", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
@@ -132,10 +133,12 @@ def quantile_edges(
     for _ in range(levels):
         share = _of_one_part(each, parts=len(edges) - 1)
         found = []
-        for low, high in pairwise(edges):
-            points = grid[(grid > low) & (grid < high)]
-            if len(points):
-                found.append(choose_point(numbers, points, part=(low, high), share=_HALF, epsilon=share, source=source))
+        with composing("parallel", surplus=_GRAIN):
+            for low, high in pairwise(edges):
+                points = grid[(grid > low) & (grid < high)]
+                if len(points):
+                    point = choose_point(numbers, points, part=(low, high), share=_HALF, epsilon=share, source=source)
+                    found.append(point)
         edges = sorted({*edges, *found})
     return np.array(edges)
 

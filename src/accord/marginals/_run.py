@@ -22,6 +22,7 @@ from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.model import MarginalModel
 from accord.marginals.plan import LARGEST_SCORE, SCORE, MarginalPlan, expected_error
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
+from accord.privacy.stages import named
 from accord.randomness import PrivateRandomness
 
 __all__ = ["Run"]
@@ -47,20 +48,22 @@ class _Private:
 
     def laplace(self, step: Step, table: tuple[int, ...]) -> Floats:
         mechanism = DiscreteLaplace(sensitivity=2 * self.plan.whole, scale=step.number)
-        released = mechanism.release(self.counted.table(table), randomness=self.randomness)
+        with named(step.what):
+            released = mechanism.release(self.counted.table(table), randomness=self.randomness)
         return np.asarray(released.value, dtype=np.float64)
 
     def gaussian(self, step: Step, table: tuple[int, ...]) -> Floats:
         mechanism = DiscreteGaussian(sensitivity=ROOT_2 * self.plan.whole, sigma=step.number)
-        released = mechanism.release(
-            self.counted.table(table), delta=self.plan.promised.delta, randomness=self.randomness
-        )
+        counts, delta = self.counted.table(table), self.plan.promised.delta
+        with named(step.what):
+            released = mechanism.release(counts, delta=delta, randomness=self.randomness)
         return np.asarray(released.value, dtype=np.float64)
 
     def product(self, step: Step, left: int, right: int, scores: Sequence[Ints]) -> float:
         mechanism = DiscreteGaussian(sensitivity=step.moved, sigma=step.number)
         value = self.counted.product(left, right, scores)
-        released = mechanism.release(value, delta=self.plan.promised.delta, randomness=self.randomness)
+        with named(step.what):
+            released = mechanism.release(value, delta=self.plan.promised.delta, randomness=self.randomness)
         return float(np.asarray(released.value))
 
     def choice(self, step: Step, tables: Tables, believed: Sequence[Ints], handicaps: Sequence[int]) -> int:
@@ -70,7 +73,8 @@ class _Private:
             for table, belief, handicap in zip(tables, believed, handicaps, strict=True)
         ]
         mechanism = Exponential(sensitivity=step.moved, epsilon=step.number)
-        chosen = mechanism.select(scores, randomness=self.randomness).value
+        with named(step.what):
+            chosen = mechanism.select(scores, randomness=self.randomness).value
         assert isinstance(chosen, int)  # noqa: S101 - a choice always answers
         return chosen
 

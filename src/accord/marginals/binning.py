@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.core import Records, table_of_numbers
 from accord.errors import InvalidParameter
 from accord.marginals._atoms import frequent_values, stable_histogram, with_atoms
@@ -18,6 +19,7 @@ from accord.marginals._ends import check_ends, ends_around, private_ends, units_
 from accord.marginals._quantiles import Sorted, check_quantiles, quantile_edges
 from accord.marginals.domain import Column, ColumnKind
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
+from accord.privacy.stages import composing
 from accord.randomness import Generator, PrivateRandomness, require_private
 
 __all__ = ["NumericBinning"]
@@ -142,30 +144,31 @@ class NumericBinning:
         whole = 1 if records.owners is None else WHOLE
         numbers = Sorted.of(records.rows[:, 0], unit_weights(records), whole)
         left = total
-        if bounds is None and around is not None:
-            left = total * (1 - _AROUND_SHARE)
-            middle, width = around
-            ends = ends_around(
-                numbers, middle=middle, width=width, units=records.units, epsilon=total - left, source=source
+        with composing("basic", what="where to cut numbers into cells") as run:
+            if bounds is None and around is not None:
+                left = total * (1 - _AROUND_SHARE)
+                middle, width = around
+                ends = ends_around(
+                    numbers, middle=middle, width=width, units=records.units, epsilon=total - left, source=source
+                )
+            elif bounds is None:
+                left = total * (1 - RANGE_SHARE)
+                ends = private_ends(numbers, units=records.units, epsilon=total - left, source=source)
+            elif -np.inf < bounds[0] < bounds[1] < np.inf:
+                ends = (float(bounds[0]), float(bounds[1]))
+            else:
+                raise InvalidParameter("bounds must be two finite numbers, the lower first.")
+            places = _decimals(decimals)
+            edges = quantile_edges(
+                numbers,
+                ends=ends,
+                levels=count.bit_length() - 1,
+                step=None if places is None else 10.0**-places,
+                epsilon=left,
+                source=source,
             )
-        elif bounds is None:
-            left = total * (1 - RANGE_SHARE)
-            ends = private_ends(numbers, units=records.units, epsilon=total - left, source=source)
-        elif -np.inf < bounds[0] < bounds[1] < np.inf:
-            ends = (float(bounds[0]), float(bounds[1]))
-        else:
-            raise InvalidParameter("bounds must be two finite numbers, the lower first.")
-        places = _decimals(decimals)
-        edges = quantile_edges(
-            numbers,
-            ends=ends,
-            levels=count.bit_length() - 1,
-            step=None if places is None else 10.0**-places,
-            epsilon=left,
-            source=source,
-        )
         guarantee = PureDP(total, Neighbouring.REPLACE_ONE, records.word)
-        return Release(cls(edges, decimals=places, missing=missing), guarantee)
+        return Release(cls(edges, decimals=places, missing=missing), guarantee, settled(run, guarantee))
 
     def with_frequent(
         self,
@@ -198,18 +201,20 @@ class NumericBinning:
         records = Records.of(_numbers(values), units=units, unit=unit)
         one = records.rows[records.first_rows, 0]
         one = one if self.decimals is None else np.round(one, self.decimals)
-        atoms = frequent_values(
-            one,
-            epsilon=_check.epsilon(epsilon),
-            delta=_check.delta(delta),
-            most=_check.integer("most", most, least=1, most=_MOST_CELLS // 4),
-            least=len(one) / (2 * self.cells),
-            source=source,
-        )
+        with composing("basic", what="values that many records share") as run:
+            atoms = frequent_values(
+                one,
+                epsilon=_check.epsilon(epsilon),
+                delta=_check.delta(delta),
+                most=_check.integer("most", most, least=1, most=_MOST_CELLS // 4),
+                least=len(one) / (2 * self.cells),
+                source=source,
+            )
         step = None if self.decimals is None else 10.0**-self.decimals
         edges = with_atoms(np.array(self.edges), atoms, step=step)
         guarantee = ApproxDP(epsilon, delta, Neighbouring.REPLACE_ONE, records.word)
-        return Release(NumericBinning(edges, decimals=self.decimals, missing=self.missing), guarantee)
+        binning = NumericBinning(edges, decimals=self.decimals, missing=self.missing)
+        return Release(binning, guarantee, settled(run, guarantee))
 
     @staticmethod
     def check_around(*, epsilon: Number, cells: int, bounded: bool, units: int, several_records: bool = False) -> None:

@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.core import Records
 from accord.errors import InvalidParameter
 from accord.ledger import Ledger, spending
+from accord.marginals._budget import planned_losses
 from accord.marginals._counts import WHOLE, Counted, unit_weights
 from accord.marginals._planning import make_plan
 from accord.marginals._run import Run
@@ -19,6 +21,7 @@ from accord.marginals.domain import Domain
 from accord.marginals.model import MarginalModel
 from accord.marginals.plan import MarginalPlan
 from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["MarginalLearner"]
@@ -195,7 +198,8 @@ class MarginalLearner:
         whole = 1 if records.owners is None else WHOLE
         counted = Counted(table, self.domain.shape, unit_weights(records), records.units * whole)
         plan = self._plan(records.units, whole, records.word)
-        with spending(ledger, plan.promised, what=f"marginals: {self.domain.dimension} columns, {plan.mode}"):
+        what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
+        with spending(ledger, plan.promised, what=what), composing("numeric", delta=self.delta) as ran:
             run = Run(
                 self.domain,
                 plan=plan,
@@ -205,4 +209,6 @@ class MarginalLearner:
                 progress=progress,
             )
             model = run.model(counted)
-        return Release(model, plan.promised)
+            planned = planned_losses(plan.steps, one_record=plan.whole == 1)
+            stages = settled(ran, plan.promised, planned=planned)
+        return Release(model, plan.promised, stages)

@@ -13,6 +13,7 @@ from accord._exact import Number
 from accord.errors import AccordError, InvalidParameter
 from accord.mechanisms._noise_numbers import as_sensitivity, laplace_tail, least_integer
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, discrete_laplace, require_private
 
 __all__ = ["AboveThreshold", "AboveThresholdRun", "RunStopped"]
@@ -169,7 +170,7 @@ class AboveThreshold:
             answers.append(run.ask(query))
             if run.stopped:
                 break
-        return Release(tuple(answers), self.guarantee)
+        return Release(tuple(answers), self.guarantee, run.stages)
 
     def accuracy(self, *, queries: int, failure: Number) -> Fraction:
         """Return A such that, with probability at least ``1 - failure``, no answer is wrong by A or more.
@@ -198,7 +199,7 @@ class AboveThreshold:
 class AboveThresholdRun:
     """One run of `AboveThreshold`, made by its ``start``. It holds secret noise: never show, copy or store it."""
 
-    __slots__ = ("_lock", "_noisy_threshold", "_pid", "_randomness", "_remaining", "mechanism")
+    __slots__ = ("_lock", "_noisy_threshold", "_pid", "_randomness", "_remaining", "mechanism", "stages")
 
     def __init__(self, mechanism: AboveThreshold, *, randomness: PrivateRandomness) -> None:
         self.mechanism = mechanism
@@ -208,6 +209,7 @@ class AboveThresholdRun:
         self._remaining = mechanism.count
         # A whole number of steps reaches the threshold if and only if it reaches it rounded up.
         self._noisy_threshold = ceil(mechanism.threshold / mechanism.step) + self._noise(mechanism.threshold_scale)
+        _, self.stages = ran(mechanism, mechanism.guarantee)
 
     def _noise(self, scale: Fraction) -> int:
         return int(discrete_laplace(scale, size=1, randomness=self._randomness)[0])

@@ -14,6 +14,7 @@ from accord.errors import InvalidParameter
 from accord.mechanisms._law import law_of
 from accord.mechanisms.votes import Tally, tally
 from accord.privacy import ApproxDP, NoAnswer, Release
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, require_private, uniform_below
 
 __all__ = ["BestOfDraws"]
@@ -134,9 +135,9 @@ class BestOfDraws:
         ticket = uniform_below(_REST + sum(weight for _, _, weight in cells), randomness=source)
         for draw, key, weight in cells:
             if ticket < weight:
-                return Release((draw, counted[draw].values[key]), self.guarantee)
+                return Release((draw, counted[draw].values[key]), *ran(self, self.guarantee))
             ticket -= weight
-        return Release(NoAnswer, self.guarantee)
+        return Release(NoAnswer, *ran(self, self.guarantee))
 
     def _count(self, votes: Collection[Any] | NDArray[Any]) -> list[Tally]:
         if not isinstance(votes, (list, tuple, np.ndarray)) or len(votes) != self.draws:

@@ -16,6 +16,7 @@ from accord.mechanisms._gaussian_curve import curve, least_epsilon, tail_upper
 from accord.mechanisms._integers import add_exactly, read_integers
 from accord.mechanisms._noise_numbers import as_sensitivity, float_up, least_integer, miss
 from accord.privacy import ApproxDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, discrete_gaussian, require_private
 
 __all__ = ["DiscreteGaussian"]
@@ -163,7 +164,8 @@ class DiscreteGaussian:
         else:
             noise = discrete_gaussian(self.variance, size=values.size, randomness=source)
             total = add_exactly(values, noise.reshape(values.shape))
-        return Release(int(total[()]) if isinstance(value, numbers.Integral) else total, guarantee)
+        _, stages = ran(self, None, entries=max(values.size, 1), delta=guarantee.delta)
+        return Release(int(total[()]) if isinstance(value, numbers.Integral) else total, guarantee, stages)
 
     def pmf(self, noise: ArrayLike) -> NDArray[np.float64]:
         """Return P[noise = z] for each integer z, in floats; 0 where z is not an integer."""

@@ -15,6 +15,7 @@ from accord.errors import InvalidParameter
 from accord.mechanisms._integers import add_exactly, read_integers
 from accord.mechanisms._noise_numbers import as_sensitivity, float_up, laplace_tail, least_integer, miss
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, discrete_laplace, require_private
 
 __all__ = ["DiscreteLaplace"]
@@ -118,7 +119,10 @@ class DiscreteLaplace:
         else:
             noise = discrete_laplace(self.scale, size=values.size, randomness=source)
             total = add_exactly(values, noise.reshape(values.shape))
-        return Release(int(total[()]) if isinstance(value, numbers.Integral) else total, self.guarantee)
+        return Release(
+            int(total[()]) if isinstance(value, numbers.Integral) else total,
+            *ran(self, self.guarantee),
+        )
 
     def pmf(self, noise: ArrayLike) -> NDArray[np.float64]:
         """Return P[noise = z] for each integer z, in floats; 0 where z is not an integer."""

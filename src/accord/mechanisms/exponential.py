@@ -14,6 +14,7 @@ from accord.mechanisms._score_weights import ScoreWeights
 from accord.mechanisms._scores import read_scores
 from accord.mechanisms._selection import candidate_weights, selection_sensitivity, shortfall, weights_of
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["Exponential"]
@@ -119,7 +120,7 @@ class Exponential:
         """
         source = require_private(randomness)
         weights = candidate_weights(self._rule(), read_scores(scores), base=base)
-        return Release(Cumulative(weights).choose(randomness=source), self.guarantee)
+        return Release(Cumulative(weights).choose(randomness=source), *ran(self, self.guarantee))
 
     def law(self, scores: ArrayLike | Sequence[Any], *, base: ArrayLike | None = None) -> dict[int, Fraction]:
         """Return the exact law of `select`, for audits only: it is not private.

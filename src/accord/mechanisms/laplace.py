@@ -16,6 +16,7 @@ from accord.mechanisms._grid import from_steps, read_reals, to_steps
 from accord.mechanisms._integers import add_exactly
 from accord.mechanisms._noise_numbers import as_sensitivity, float_up, laplace_tail, least_integer, miss
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, discrete_laplace, require_private
 
 __all__ = ["Laplace"]
@@ -162,7 +163,10 @@ class Laplace:
             in_steps = self._steps_apart(values.size) / self.epsilon
             noise = discrete_laplace(in_steps, size=values.size, randomness=source).reshape(values.shape)
             result = from_steps(add_exactly(steps, noise), exponent=self._exponent)
-        return Release(result if isinstance(value, np.ndarray) or values.ndim else float(result), self.guarantee)
+        return Release(
+            result if isinstance(value, np.ndarray) or values.ndim else float(result),
+            *ran(self, self.guarantee),
+        )
 
     def density(self, noise: ArrayLike) -> NDArray[np.float64]:
         """Return ``exp(-|z| / scale) / (2 scale)`` for each z (M1): the law that the noise has up to its grid."""

@@ -15,6 +15,7 @@ from accord.mechanisms._score_weights import LOWEST_BIT, ScoreWeights
 from accord.mechanisms._scores import read_scores
 from accord.mechanisms._selection import candidate_weights, selection_sensitivity, shortfall, weights_of
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, bernoulli, require_private
 
 __all__ = ["PermuteAndFlip"]
@@ -114,7 +115,10 @@ class PermuteAndFlip:
         source = require_private(randomness)
         weights = candidate_weights(self._rule(), read_scores(scores))
         heads = np.flatnonzero(_flip(weights, randomness=source))
-        return Release(int(heads[uniform_index(heads.size, randomness=source)]), self.guarantee)
+        return Release(
+            int(heads[uniform_index(heads.size, randomness=source)]),
+            *ran(self, self.guarantee),
+        )
 
     def law(self, scores: ArrayLike | Sequence[Any]) -> dict[int, Fraction]:
         """Return the exact law of `select`, for audits only: it is not private.

@@ -18,6 +18,7 @@ from accord.mechanisms._least import least
 from accord.mechanisms.exclusive_curve import CHANCE_BITS, exclusive_curve, yes_no_test
 from accord.mechanisms.votes import Tally, tally
 from accord.privacy import ApproxDP, NoAnswer, Release
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, require_private, two_sided_geometric
 
 __all__ = ["StableMode"]
@@ -114,7 +115,10 @@ class StableMode:
         source = require_private(randomness)
         counted = tally(votes)
         winner = self._exclusive(counted, source) if self.rule == "exclusive" else self._by_distance(counted, source)
-        return Release(NoAnswer if winner is None else counted.values[winner], self.guarantee)
+        return Release(
+            NoAnswer if winner is None else counted.values[winner],
+            *ran(self, self.guarantee),
+        )
 
     def _exclusive(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
         curve = exclusive_curve(self.epsilon, self.delta, votes=counted.voters)

@@ -15,6 +15,7 @@ from accord.mechanisms._level_curve import CHANCE_BITS, level_curve
 from accord.mechanisms._noise_numbers import laplace_tail, least_integer
 from accord.mechanisms.votes import Tally, tally
 from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, discrete_laplace, require_private
 
 __all__ = ["LevelSelection", "ThresholdedCounts"]
@@ -173,7 +174,7 @@ class ThresholdedCounts:
         noise = discrete_laplace(self.scale, size=len(counted.counts), randomness=source).tolist()
         noisy = {key: count + more for (key, count), more in zip(counted.counts.items(), noise, strict=True)}
         shown = tuple((counted.values[key], count) for key, count in noisy.items() if count >= self.least_released)
-        return Release(shown, self.guarantee)
+        return Release(shown, *ran(self, self.guarantee))
 
 
 @final
@@ -256,7 +257,10 @@ class LevelSelection:
         source = require_private(randomness)
         counted = _count(values)
         heads = {key: source.bits(CHANCE_BITS) < self._chance(count) for key, count in counted.counts.items()}
-        return Release(tuple(counted.values[key] for key, shown in heads.items() if shown), self.guarantee)
+        return Release(
+            tuple(counted.values[key] for key, shown in heads.items() if shown),
+            *ran(self, self.guarantee),
+        )
 
     def law(self, values: Values) -> dict[tuple[Any, ...], Fraction]:
         """Return the exact law of `release`, for audits only: it is not private. For few levels, usable as keys."""

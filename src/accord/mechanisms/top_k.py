@@ -17,6 +17,7 @@ from accord.mechanisms._scores import read_scores
 from accord.mechanisms._selection import candidate_weights, selection_sensitivity, weights_of
 from accord.mechanisms.exponential import Exponential
 from accord.privacy import PureDP, Release, Sensitivity
+from accord.privacy.stages import ran
 from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["TopK"]
@@ -125,7 +126,7 @@ class TopK:
         for _ in range(self.count):
             chosen.append(Cumulative(self._weights(values, left)).choose(randomness=source))
             left[chosen[-1]] = False
-        return Release(tuple(chosen), self.guarantee)
+        return Release(tuple(chosen), *ran(self, self.guarantee))
 
     def _read(self, scores: ArrayLike | Sequence[Any]) -> NDArray[Any]:
         values = read_scores(scores)

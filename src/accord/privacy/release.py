@@ -1,11 +1,12 @@
 """What comes out: a value with its guarantee, or no answer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Generic, TypeVar, final
 
 from accord.privacy.guarantees import ApproxDP, PureDP
+from accord.privacy.stages import Composed, Stage
 
 __all__ = ["NoAnswer", "NoAnswerType", "Release"]
 
@@ -34,12 +35,23 @@ NoAnswer: Final = NoAnswerType.NO_ANSWER
 @final
 @dataclass(frozen=True, slots=True)
 class Release(Generic[T]):
-    """A released value and what was promised for it.
+    """A released value, what was promised for it, and what ran.
 
     Formal guarantees
     -----------------
-    - Privacy: ``guarantee``, for the mechanism that made ``value``; `map` keeps it (theory M6).
+    - Privacy: ``guarantee``, for the mechanisms that made ``value``; `map` keeps it (theory M6).
+    - ``stages`` are written by the mechanisms that ran, each with its parameters. Of a release made by several they
+      compose to at most ``guarantee``.
     - Not promised: anything about other releases from the same data. Budgets add up.
+
+    Parameters
+    ----------
+    value
+        What came out.
+    guarantee
+        The promise.
+    stages
+        One for a mechanism, one composition of them for a release by several; none for a release that was made by hand.
 
     Examples
     --------
@@ -53,6 +65,7 @@ class Release(Generic[T]):
 
     value: T | NoAnswerType
     guarantee: PureDP | ApproxDP
+    stages: tuple[Stage | Composed, ...] = field(default=(), compare=False, repr=False)
 
     def map(self, function: "Callable[[T], U]") -> "Release[U]":
         """Apply ``function`` to the value (post-processing, free of charge); `NoAnswer` stays `NoAnswer`.
@@ -60,5 +73,5 @@ class Release(Generic[T]):
         ``function`` must not look at the data again.
         """
         if isinstance(self.value, NoAnswerType):
-            return Release(self.value, self.guarantee)
-        return Release(function(self.value), self.guarantee)
+            return Release(self.value, self.guarantee, self.stages)
+        return Release(function(self.value), self.guarantee, self.stages)

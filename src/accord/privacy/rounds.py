@@ -93,4 +93,4 @@ def checked(released: Any, stated: PureDP | ApproxDP, *, unit: str | None) -> Re
             "the mechanism released under a weaker guarantee than it had stated before (several integers under a curve "
             "for one?): its output is withheld, its charge is kept."
         )
-    return Release(released.value, stated)
+    return Release(released.value, stated, released.stages)

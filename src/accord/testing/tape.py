@@ -25,6 +25,7 @@ from accord.mechanisms import (
     TopK,
 )
 from accord.privacy import Release
+from accord.privacy.stages import note
 
 __all__ = ["Call", "Tape", "TapeEnded"]
 
@@ -138,7 +139,7 @@ class Tape:
         where = f"call {place}, {road.name}"
         if call.mechanism != road.name:
             self.faults.append(f"{where}: it was {call.mechanism}")
-            return call.release
+            return _frozen(call.release)
         now = _parameters(mechanism)
         self.faults += [f"{where}: {name} differs" for name in now if now[name] != call.parameters[name]]
         if isinstance(given, Iterator):
@@ -147,11 +148,18 @@ class Tape:
             share = road.used(mechanism, call.given, given)
         except _ShapeDiffersError:
             self.faults.append(f"{where}: the input has another shape")
-            return call.release
+            return _frozen(call.release)
         self.used[road.name] = max(self.used.get(road.name, Fraction(0)), share)
         if share > 1:
             self.faults.append(f"{where}: the input moved by {float(share):.6g} times its sensitivity")
-        return call.release
+        return _frozen(call.release)
+
+
+def _frozen(release: Release[Any]) -> Release[Any]:
+    """Return a recorded release, and take its stages down as if its mechanism had run."""
+    for stage in release.stages:
+        note(stage)
+    return release
 
 
 class _ShapeDiffersError(Exception):

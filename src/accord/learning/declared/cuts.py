@@ -13,6 +13,7 @@ from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.marginals import NumericBinning
 from accord.privacy import ApproxDP
+from accord.privacy.stages import named
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.tables import Column, Table
 from accord.tables.names import listed, shown
@@ -261,7 +262,8 @@ def _places(
     names = [column.name for column in table.schema.read]
     records = np.column_stack([table.columns[names.index(name)] for name in plan.located])
     numbers = len(table) if table.units is None else table.units
-    found = locate(records, plan.location, numbers=numbers, word=word, shared=shared, randomness=source)
+    with named(", ".join(plan.located)):
+        found = locate(records, plan.location, numbers=numbers, word=word, shared=shared, randomness=source)
     if found.without_answer:
         wanting = tuple(plan.located[place] for place in found.without_answer)
         message = (
@@ -293,20 +295,21 @@ def _binning(
         return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=decimals, missing=True)
     clipped = values if column.bounds is None else np.clip(values, *column.bounds)
     for_atoms = cut.epsilon * _ATOMS_SHARE
-    released = NumericBinning.private(
-        clipped,
-        epsilon=cut.epsilon - for_atoms,
-        cells=cut.cells,
-        bounds=column.bounds,
-        around=around,
-        decimals=decimals,
-        missing=True,
-        units=table.units,
-        randomness=source,
-    )
-    refined = _only(released.value).with_frequent(
-        clipped, epsilon=for_atoms, delta=cut.delta, most=cut.atoms, units=table.units, randomness=source
-    )
+    with named(column.name):
+        released = NumericBinning.private(
+            clipped,
+            epsilon=cut.epsilon - for_atoms,
+            cells=cut.cells,
+            bounds=column.bounds,
+            around=around,
+            decimals=decimals,
+            missing=True,
+            units=table.units,
+            randomness=source,
+        )
+        refined = _only(released.value).with_frequent(
+            clipped, epsilon=for_atoms, delta=cut.delta, most=cut.atoms, units=table.units, randomness=source
+        )
     return _only(refined.value)
 
 

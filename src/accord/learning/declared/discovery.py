@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.blocks import Progress, unit_numbers
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.ledger import Ledger, spending
 from accord.mechanisms import ABSTAIN, DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP, Neighbouring, NoAnswerType, Release
+from accord.privacy.stages import composing, named
 from accord.randomness import (
     PrivateRandomness,
     SharedRandomness,
@@ -140,13 +142,14 @@ def discover(
     budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
     _check_steps(budget, units=len(rows))
     found = []
-    with spending(ledger, promised, what=f"discovery of {len(cells)} columns"):
+    with spending(ledger, promised, what=f"discovery of {len(cells)} columns"), composing("basic") as run:
         for place, (name, column) in enumerate(zip(names, cells, strict=True)):
             if progress is not None:
                 progress(place, len(cells), "looking at columns")
             chosen = column.take(pa.array(rows))
-            found.append(_column(name, chosen, budget=budget, shared=key.child("column", place), randomness=source))
-    return Release(tuple(found), promised)
+            with named(name):
+                found.append(_column(name, chosen, budget=budget, shared=key.child("column", place), randomness=source))
+    return Release(tuple(found), promised, settled(run, promised))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,8 @@ def _column(
     count = len(cells)
     forms = _forms(cells)
     noise = _form_noise(budget)
-    noisy = np.asarray(noise.release(np.bincount(forms, minlength=len(_NAMES)), randomness=randomness).value)
+    with named("what forms its cells have"):
+        noisy = np.asarray(noise.release(np.bincount(forms, minlength=len(_NAMES)), randomness=randomness).value)
     shares = dict(zip(_NAMES, np.maximum(noisy, 0) / max(1, count), strict=True))
     kind = _kind(shares)
     missing = float(min(1.0, shares["missing"]))
@@ -257,7 +261,8 @@ def _labels(
 ) -> tuple[tuple[str, int], ...]:
     counts = _label_counts(epsilon=epsilon, delta=delta)
     values = [ABSTAIN if cell is None else cell for cell in cells.to_pylist()]
-    released = counts.release(values, randomness=randomness).value
+    with named("frequent labels"):
+        released = counts.release(values, randomness=randomness).value
     if isinstance(released, NoAnswerType):
         return ()
     return tuple(sorted(((str(level), int(times)) for level, times in released), key=lambda one: (-one[1], one[0])))

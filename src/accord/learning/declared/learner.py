@@ -10,6 +10,7 @@ import numpy as np
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.errors import InvalidParameter
 from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
 from accord.learning.declared.model import TableModel
@@ -17,6 +18,7 @@ from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
 from accord.privacy import ApproxDP, Neighbouring, Release
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
@@ -214,7 +216,8 @@ class TableLearner:
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
         cuts = self._cuts(count, several_records=units is not None)
         self._check_tables(cuts, units=count, several_records=units is not None)
-        with spending(ledger, promised, what=f"tables: {len(self.schema.read)} columns"):
+        what = f"tables: {len(self.schema.read)} columns"
+        with spending(ledger, promised, what=what), composing("basic") as run:
             table = _within_sizes(table)
             binnings = make_cuts(table, cuts, word=word, shared=require_shared(shared), source=source)
             domain = Domain(
@@ -230,7 +233,8 @@ class TableLearner:
             released = self._learner(domain, cuts).release(
                 codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
             )
-        return Release(TableModel(schema=self.schema, binnings=binnings, law=_law(released)), promised)
+        model = TableModel(schema=self.schema, binnings=binnings, law=_law(released))
+        return Release(model, promised, settled(run, promised))
 
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:
         return MarginalLearner(domain, epsilon=self.epsilon - cuts.epsilon, delta=self.delta - cuts.delta)

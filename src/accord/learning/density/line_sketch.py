@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.distributions import Piecewise
 from accord.learning.blocks import count_units
 from accord.learning.density.refine._gaussian_budget import noise_for
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["LineSketch", "NoisyCells", "sketch_points"]
@@ -162,7 +164,9 @@ class LineSketch:
         counts = self.contributions(standard, edges, units=units)
         (sigma,) = noise_for(self.sensitivity, epsilon=self.epsilon, delta=self.delta, shares=[Fraction(1)])
         mechanism = DiscreteGaussian(sensitivity=self.sensitivity, sigma=sigma)
-        noisy = mechanism.release(counts, delta=self.delta, randomness=source).value
+        with composing("numeric", what="counts of cells", delta=self.delta) as run:
+            noisy = mechanism.release(counts, delta=self.delta, randomness=source).value
+        settled(run, self.guarantee)
         found = np.asarray(noisy, dtype=np.float64) / _GRID
         return NoisyCells(edges=edges, counts=found, noise=float(sigma) / _GRID, units=number)
 

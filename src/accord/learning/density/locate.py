@@ -20,6 +20,7 @@ from accord.learning.density.column_location import CELL, CONSTANT, ColumnLocati
 from accord.learning.density.location_rounding import LocationRounding
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType
+from accord.privacy.stages import named
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["Located", "LocationPlan", "locate", "location_plan"]
@@ -253,14 +254,15 @@ def locate(
             ColumnLocation(), records[:, chosen], blocks=rows, shared=shared.child("learner"), progress=progress
         )
         rounding = LocationRounding(columns=len(chosen), scale_width=plan.widths[0], location_width=plan.widths[1])
-        released = aggregate(
-            laws,
-            records=1,
-            coupling=rounding,
-            mode=plan.mode,
-            shared=shared.child("coupling", place),
-            randomness=randomness,
-        )
+        with named("where columns are and how far they spread"):
+            released = aggregate(
+                laws,
+                records=1,
+                coupling=rounding,
+                mode=plan.mode,
+                shared=shared.child("coupling", place),
+                randomness=randomness,
+            )
         if isinstance(released.value, NoAnswerType):
             agreement.append(None)
         else:

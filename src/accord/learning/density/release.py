@@ -1,12 +1,13 @@
 """A private density, stage by stage: locate, open, refine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.accounting.of_stages import settled
 from accord.distributions import Distribution
 from accord.learning.blocks import Progress
 from accord.learning.density.column_frame import ColumnFrame
@@ -15,6 +16,7 @@ from accord.learning.density.locate import Located, locate
 from accord.learning.density.plan import DensityPlan
 from accord.learning.density.stages import Sources, budget_facts, refine_normals, sketch_and_fit
 from accord.privacy import ApproxDP, PureDP, basic_composition
+from accord.privacy.stages import Composed, composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["PrivateModel", "release_density"]
@@ -37,6 +39,8 @@ class PrivateModel:
         One entry a stage: parameters, budget, and what was released.
     guarantees
         Of each stage that ran.
+    stages
+        The mechanisms that ran, and how they compose.
 
     """
 
@@ -45,6 +49,7 @@ class PrivateModel:
     located: Located
     public: tuple[Mapping[str, Any], ...]
     guarantees: tuple[PureDP | ApproxDP, ...]
+    stages: tuple[Composed, ...] = ()
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
@@ -113,14 +118,21 @@ def release_density(
         progress=progress,
         n_jobs=n_jobs,
     )
+    with composing("basic") as run:
+        model = _run(records, plan, family, sources)
+    return replace(model, stages=settled(run, ApproxDP(plan.epsilon, plan.delta, unit=word)))
+
+
+def _run(records: NDArray[Any], plan: DensityPlan, family: DensityFamily, sources: Sources) -> PrivateModel:
+    """Run the stages."""
     located = locate(
         records,
         plan.location,
-        numbers=numbers,
-        word=word,
+        numbers=sources.numbers,
+        word=sources.word,
         shared=sources.shared.child("locate"),
         randomness=sources.randomness,
-        progress=progress,
+        progress=sources.progress,
     )
     first = _location_facts(plan, located)
     if located.without_answer:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.accounting.of_stages import settled
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
@@ -21,6 +22,7 @@ from accord.learning.density.refine._units import UnitRecords
 from accord.learning.density.refine.protocol import RefinedModel
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP, Neighbouring
+from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["StatisticsRefiner"]
@@ -169,28 +171,30 @@ class StatisticsRefiner:
         data = UnitRecords(records, units=units, dimension=current.dimension)
         kept: list[NoisyCounts] = []
         facts: list[dict[str, Any]] = []
-        for number in range(self.rounds):
-            query = self._query(current, number=number, units=data.count, shared=key)
-            kept.append(self._release(query, data, number=number, randomness=source))
-            facts.append(
-                {
-                    "directions": len(query.directions),
-                    "bins": query.bins,
-                    "noise": kept[-1].variance ** 0.5,
-                    "share": float(self.shares[number]),
-                }
-            )
-            current = fit_mixture(
-                current,
-                kept,
-                units=data.count,
-                components=self.components,
-                full=self.covariance == "full",
-                starts=self.starts,
-                generator=key.stream("refine", "starts", number),
-            )
-            if progress is not None:
-                progress(number + 1, self.rounds, "refining")
+        with composing("numeric", what="counts along directions", delta=self.delta) as run:
+            for number in range(self.rounds):
+                query = self._query(current, number=number, units=data.count, shared=key)
+                kept.append(self._release(query, data, number=number, randomness=source))
+                facts.append(
+                    {
+                        "directions": len(query.directions),
+                        "bins": query.bins,
+                        "noise": kept[-1].variance ** 0.5,
+                        "share": float(self.shares[number]),
+                    }
+                )
+                current = fit_mixture(
+                    current,
+                    kept,
+                    units=data.count,
+                    components=self.components,
+                    full=self.covariance == "full",
+                    starts=self.starts,
+                    generator=key.stream("refine", "starts", number),
+                )
+                if progress is not None:
+                    progress(number + 1, self.rounds, "refining")
+        settled(run, self.guarantee)
         present = units_in_bins(kept, units=data.count) / data.count
         public = {"units": data.count, "complete": round(present, 3), "rounds": tuple(facts)}
         return RefinedModel(model=current.law(), public=public)

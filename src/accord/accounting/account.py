@@ -1,0 +1,210 @@
+"""The one account of a release: what it promises, to whom, and what ran. Nothing else in accord writes a guarantee."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby
+from typing import Any, Protocol
+
+from accord._exact import to_fraction
+from accord.core import Verdict
+from accord.ledger.figures import as_float, exact_text, short_text
+from accord.privacy import ApproxDP, PureDP
+from accord.privacy.stages import Composed, Stage, leaves
+
+__all__ = ["Accounted", "account", "amounts", "rows_stand_for", "stage_lines"]
+
+_BASIC = "basic: epsilons and deltas of the stages add up"
+_NUMERIC = "the stages outside the numeric group add to the total of those in it, which is composed numerically"
+_IN_PARTS = {"neighbouring", "delta", "epsilon"}
+
+
+class Accounted(Protocol):
+    """What an account is of, such as a `Release`."""
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """The promise."""
+
+    @property
+    def stages(self) -> tuple[Stage | Composed, ...]:
+        """What ran."""
+
+
+def account(
+    release: Accounted,
+    *,
+    units: int | None,
+    unit_column: str | None = None,
+    written: tuple[str, str] | None = None,
+    learner: str = "",
+    warnings: Sequence[Verdict] = (),
+    expected_errors: Any = None,  # noqa: ANN401 - plain data
+) -> dict[str, Any]:
+    """Return the account of a release as plain data: text, JSON and pages are made of it.
+
+    Formal guarantees
+    -----------------
+    - Silence: a function of public facts and of what was released.
+    - No float in it is below the number that it stands for.
+
+    Parameters
+    ----------
+    release
+        With its guarantee and its stages.
+    units
+        How many records, or units of privacy, there are: public under "replace one".
+    unit_column
+        The column that named the units, if there was one.
+    written
+        Epsilon and delta as a person wrote them: used where they are what is promised.
+    learner
+        What was learnt, in words.
+    warnings
+        What the release's reader must know.
+    expected_errors
+        By how much noise is expected to move what was learnt.
+
+    Examples
+    --------
+    >>> from accord.mechanisms import DiscreteLaplace
+    >>> found = account(DiscreteLaplace(sensitivity=1, scale=10).release(7), units=100)
+    >>> found["guarantee"]["epsilon"], found["guarantee"]["epsilon_float"] >= 0.1, found["rows_stand_for"]
+    ('0.1', True, 'a random record')
+    >>> found["stages"][0]["parameters"]["scale"], found["composition"]
+    ('10', {'how': 'basic', 'stages': [0]})
+
+    """
+    root = _root(release.stages)
+    ran = list(leaves(root))
+    numeric = any(isinstance(one, Composed) and one.how == "numeric" for one in _nodes(root))
+    return {
+        "guarantee": {
+            **_guarantee(release.guarantee, unit_column=unit_column, written=written),
+            "units": units,
+            "composition": _NUMERIC if numeric else _BASIC,
+        },
+        "rows_stand_for": rows_stand_for(release.guarantee.unit),
+        "units": units,
+        "composition": _composition(root, numbers=iter(range(len(ran)))),
+        "stages": [_stage(stage) for stage in ran],
+        "learner": learner,
+        "expected_errors": expected_errors,
+        "warnings": [verdict.document() for verdict in warnings],
+    }
+
+
+def rows_stand_for(unit: str) -> str:
+    """Return what one row of the released law stands for: each unit of privacy weighs the same.
+
+    Examples
+    --------
+    >>> rows_stand_for("record"), rows_stand_for("person")
+    ('a random record', "a random person's random record")
+
+    """
+    return "a random record" if unit == "record" else f"a random {unit}'s random record"
+
+
+def amounts(guarantee: PureDP | ApproxDP, *, written: tuple[str, str] | None = None) -> dict[str, Any]:
+    """Return epsilon and delta, exact as text and as floats that are not below."""
+    epsilon, delta = written or ("", "")
+    return {
+        "epsilon": _amount(guarantee.epsilon, written=epsilon),
+        "epsilon_float": as_float(guarantee.epsilon, up=True),
+        "delta": _amount(guarantee.delta, written=delta),
+        "delta_float": as_float(guarantee.delta, up=True),
+    }
+
+
+def _guarantee(
+    guarantee: PureDP | ApproxDP, *, unit_column: str | None, written: tuple[str, str] | None
+) -> dict[str, Any]:
+    found = amounts(guarantee, written=written)
+    unit = guarantee.unit
+    if unit == "record":
+        relation, public = "replacing one record", "the number of records n is public"
+    else:
+        relation = f"replacing all records of one {unit} at its place"
+        public = "units stand in the order of their first records; their number n is public"
+    return {
+        "statement": f"({found['epsilon']}, {found['delta']})-differential privacy, {relation}; {public}",
+        **found,
+        "neighbouring": guarantee.neighbouring.value,
+        "unit": unit,
+        "unit_column": unit_column,
+        "noise_seeded": False,
+    }
+
+
+def _amount(value: Fraction, *, written: str) -> str:
+    """Return a number as it was written, or short where that is exact, or else as p/q."""
+    for text in (written.strip(), short_text(value, up=True)):
+        try:
+            if text and to_fraction(text) == value:
+                return text
+        except (TypeError, ValueError):
+            continue
+    return exact_text(value, up=True)
+
+
+# --- stages -----------------------------------------------------------------------------------------------------------
+
+
+def _root(stages: tuple[Stage | Composed, ...]) -> Composed:
+    if len(stages) == 1 and isinstance(stages[0], Composed):
+        return stages[0]
+    return Composed(how="basic", stages=stages)
+
+
+def _nodes(node: Stage | Composed) -> list[Stage | Composed]:
+    inner = node.stages if isinstance(node, Composed) else ()
+    return [node, *(deeper for one in inner for deeper in _nodes(one))]
+
+
+def _composition(node: Stage | Composed, *, numbers: Any) -> Any:  # noqa: ANN401 - an iterator; plain data
+    """Return the structure: stages by their number in the list of stages."""
+    if isinstance(node, Stage):
+        return next(numbers)
+    found: dict[str, Any] = {"how": node.how}
+    if node.delta is not None:
+        found["delta"] = str(node.delta)
+    if node.surplus:
+        found["surplus"] = str(node.surplus)
+    return {**found, "stages": [_composition(inner, numbers=numbers) for inner in node.stages]}
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    own = stage.guarantee
+    return {
+        "what": stage.what,
+        "mechanism": stage.mechanism,
+        "parameters": {name: str(value) if isinstance(value, Fraction) else value for name, value in stage.parameters},
+        "epsilon": None if own is None else exact_text(own.epsilon, up=True),
+        "delta": None if own is None else exact_text(own.delta, up=True),
+        "detail": _detail(stage),
+        "claimed": stage.claimed,
+    }
+
+
+def _detail(stage: Stage) -> str:
+    """Return the parameters for people."""
+    shown = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in stage.parameters if name not in _IN_PARTS]
+    if stage.guarantee is not None:
+        shown.append(f"epsilon {_number(stage.guarantee.epsilon)}")
+        if stage.guarantee.delta:
+            shown.append(f"delta {_number(stage.guarantee.delta)}")
+    return ", ".join(shown)
+
+
+def _number(value: object) -> str:
+    return f"{as_float(value, up=True):.4g}" if isinstance(value, Fraction) else str(value)
+
+
+def stage_lines(stages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the stages of an account for people: equal ones that follow each other are one line with their number."""
+    lines = []
+    for (what, mechanism, detail), equal in groupby(
+        stages, key=lambda one: (one["what"], one["mechanism"], one["detail"])
+    ):
+        lines.append({"times": len(list(equal)), "what": what, "mechanism": mechanism, "detail": detail})
+    return lines
