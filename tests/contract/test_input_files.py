@@ -68,7 +68,10 @@ CASE: dict[str, Case] = {
         schema=declared(*SITES, VISITS), records=3, types=(TEXT, FLOAT, WHOLE), draft=("site", "temp_c", "visits")
     ),
     "02_semicolon.csv": Case(
-        schema=declared(*SITES, VISITS, head='[csv]\nseparator = ";"'), records=3, types=(TEXT, FLOAT, WHOLE)
+        schema=declared(*SITES, VISITS, head='[csv]\nseparator = ";"'),
+        records=3,
+        types=(TEXT, FLOAT, WHOLE),
+        draft='[csv] separator = ";"',
     ),
     "03_mixed_types.csv": Case(
         schema=declared(("reading", "number", TEN)), refusal='column "reading"', secrets=("unknown", "0x1F", "five")

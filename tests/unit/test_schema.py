@@ -28,7 +28,7 @@ def test_a_full_schema() -> None:
 
 REFUSED = {
     "version": ("[[columns]]\nname='x'\nkind='number'\n", ["version = 2"]),
-    "other version": (NUMBER.replace("= 1", "= 3"), ["version = 2"]),
+    "other version": (NUMBER.replace("= 1", "= 4"), ["version = 2"]),
     "version as boolean": (NUMBER.replace("= 1", "= true"), ["version = 1"]),
     "no columns": ("version = 1\n", ["at least one column"]),
     "columns is a text": ("version = 1\ncolumns = 'x'\n", ["at least one column"]),

@@ -16,6 +16,7 @@ from accord.learning.density.plan import density_plan
 from accord.learning.synthesis import sample_plan
 from accord.ledger.figures import short_text
 from accord.tables import Schema, read_header, read_schema
+from accord.tables.label_file import refuse_data_as_labels
 from accord.tables.names import normal_form, shown
 
 __all__ = ["DryRun", "document", "dry_run"]
@@ -119,7 +120,8 @@ def _units(request: Request, schema: Schema, *, size: str | None) -> int:
 
 
 def _refuse_missing_columns(request: Request, schema: Schema) -> None:
-    """Refuse a schema that does not fit the header."""
+    """Refuse a schema that does not fit the header, or takes its labels from the data."""
+    refuse_data_as_labels(request.data, files=schema.label_files)
     header = {normal_form(name) for name in read_header(request.data, csv=schema.csv)}
     wanted = [*(column.name for column in schema.read), *([schema.unit] if schema.unit is not None else [])]
     lost = [name for name in wanted if normal_form(name) not in header]

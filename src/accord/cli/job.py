@@ -59,7 +59,7 @@ def run(
 
     numbers = request.numbers()
     schema, engine = _schema(request)
-    places = _places(request)
+    places = _places(request, schema=schema)
     with _ledger(request, numbers=numbers, schema=schema) as ledger:
         with _during(progress, "reading the table"):
             table = read_table(request.data, schema=schema)
@@ -125,9 +125,10 @@ def _schema(request: Request) -> tuple[Schema, Engine]:
     return schema, _by_tables if family is None else partial(_by_density, family=family)
 
 
-def _places(request: Request) -> dict[str, Path | None]:
+def _places(request: Request, *, schema: Schema) -> dict[str, Path | None]:
     """Return where to write, by option; no two of them, and none that is read."""
-    inputs = [request.data, *([request.schema] if request.schema is not None else []), *_ledger_files(request.ledger)]
+    stated = [*([request.schema] if request.schema is not None else []), *schema.label_files]
+    inputs = [request.data, *stated, *_ledger_files(request.ledger)]
     places: dict[str, Path | None] = {}
     wanted = {
         "--out": request.out,

@@ -4,6 +4,7 @@ import csv
 import io
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow.csv as pacsv
 
 from accord.errors import DataError
 from accord.tables._source import CheckedText, open_text
-from accord.tables.csv_format import CsvFormat
+from accord.tables.csv_format import SEPARATORS, CsvFormat
 from accord.tables.names import shown
 
 __all__ = ["BLOCK", "csv_batches", "csv_header"]
@@ -36,6 +37,7 @@ def csv_header(path: Path, *, compressed: bool, form: CsvFormat = _PLAIN) -> tup
     """
     name = shown(path.name)
     header: list[str] | None = None
+    first = ""
     try:
         with io.TextIOWrapper(
             open_text(path, compressed=compressed),
@@ -43,7 +45,8 @@ def csv_header(path: Path, *, compressed: bool, form: CsvFormat = _PLAIN) -> tup
             errors="surrogateescape",
             newline="",
         ) as text:
-            lines = iter(lambda: text.readline(_LONGEST_LINE), "")
+            first = text.readline(_LONGEST_LINE)
+            lines = chain([first] if first else [], iter(lambda: text.readline(_LONGEST_LINE), ""))
             reader = csv.reader(
                 lines,
                 strict=True,
@@ -65,12 +68,31 @@ def csv_header(path: Path, *, compressed: bool, form: CsvFormat = _PLAIN) -> tup
         header[0] = header[0].removeprefix("\ufeff")
     if "\0" in joined:
         raise DataError(f"the data file {name} holds NUL bytes: it is not a CSV or Parquet file.")
+    if len(header) == 1 and not (form.quote and first.lstrip("\ufeff").startswith(form.quote)):
+        _refuse_other_separators(header[0], name=name, form=form)
     if any("\ud800" <= letter <= "\udfff" for letter in joined):
         raise DataError(
             f"the header of the data file {name} is not {_shown_encoding(form)} text: say its encoding, or convert it "
             f"first, for example with iconv."
         )
     return tuple(header)
+
+
+def _refuse_other_separators(only: str, *, name: str, form: CsvFormat) -> None:
+    """Refuse a header of one bare name that another separator would cut: the table is not one of one column."""
+    counts = {mark: only.count(mark) for mark in SEPARATORS if mark != form.separator}
+    mark = max(counts, key=lambda one: counts[one])
+    if counts[mark] == 0:
+        return
+    asked = "comma" if form.separator == "," else shown(form.separator)
+    word = {"\t": "\\t"}.get(mark, mark)
+    option = "tab" if mark == "\t" else mark
+    own = "put its name in quotation marks" if form.quote else "rename it"
+    raise DataError(
+        f'the first line of the data file {name} has no {asked}, but "{word}": if that separates its cells, say '
+        f'[csv] separator = "{word}" in the schema, or --separator "{option}" to accord schema; if the file has one '
+        f"column, {own}."
+    )
 
 
 def _shown_encoding(form: CsvFormat) -> str:

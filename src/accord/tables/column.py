@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, cast, final
 
 from accord.errors import SchemaMismatch
 from accord.tables.dates import FORMATS, check_format, seconds_of
+from accord.tables.label_file import label_file, labels_of_file
 from accord.tables.names import listed, shown
 
 __all__ = ["LABEL_KINDS", "LARGEST", "NUMBER_KINDS", "UNDECIDED", "Column", "Kind", "parse_column"]
@@ -25,6 +27,8 @@ LABEL_KINDS = ("category", "ordinal", "boolean")
 """Kinds that are learned as labels of a public list."""
 
 _MOST_DECIMALS = 12
+_MOST_LABELS = (1 << 16) - 1  # with a missing cell they are levels of 16 bits
+_LARGEST_START = 10**18
 LARGEST = 1e100
 """No bound and no edge is larger in size, so that squares and widths are numbers."""
 _FIRST_KINDS = ("number", "category")
@@ -44,10 +48,17 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "id": (*_ALWAYS, "prefix"),
     "drop": _ALWAYS,
 }
-_FIRST_KEYS = {
+_FIRST_KEYS: dict[str, tuple[str, ...]] = {
     "number": (*_ALWAYS, "decimals", "missing", "unreadable"),
     "category": (*_ALWAYS, "categories", "missing", "unreadable"),
 }
+_THIRD_KEYS = {
+    **_KEYS,
+    "category": ("name", "kind", "categories", "categories_file", "categories_column", *_READ),
+    "ordinal": ("name", "kind", "categories", "categories_file", "categories_column", *_READ),
+    "id": (*_ALWAYS, "prefix", "start"),
+}
+_OF_VERSION: dict[int, dict[str, tuple[str, ...]]] = {1: _FIRST_KEYS, 2: _KEYS, 3: _THIRD_KEYS}
 _SPELLINGS = {"true": ("true",), "false": ("false",)}
 
 
@@ -87,6 +98,8 @@ class Column:
         For a constant: the text of every cell of the output. The column is not read.
     prefix
         For an id: made-up ids are this text and a number. The column is not read.
+    start
+        For an id: the number of the first row, so that files put together share no id.
 
     """
 
@@ -105,6 +118,7 @@ class Column:
     format: str | None = None
     value: str | None = None
     prefix: str = ""
+    start: int = 1
 
     @property
     def is_number(self) -> bool:
@@ -127,8 +141,8 @@ class Column:
         return self.kind != "drop"
 
 
-def parse_column(entry: Mapping[str, Any], *, place: int, version: int) -> Column:
-    """Return the column that one [[columns]] table declares.
+def parse_column(entry: Mapping[str, Any], *, place: int, version: int, folder: Path | None = None) -> Column:
+    """Return the column that one [[columns]] table declares; ``folder`` is where the schema's file stands, if any.
 
     Raises
     ------
@@ -140,18 +154,18 @@ def parse_column(entry: Mapping[str, Any], *, place: int, version: int) -> Colum
     if not isinstance(name, str) or not name:
         raise SchemaMismatch(f"column {place} of the schema needs a name: a text that is not empty.")
     kind = _kind(entry.get("kind"), name=name, version=version)
-    accepted = (_FIRST_KEYS if version == 1 else _KEYS)[kind]
+    accepted = _OF_VERSION[version][kind]
     unknown = [key for key in entry if key not in accepted]
     if unknown:
-        newer = version == 1 and unknown[0] in _KEYS[kind]
-        hint = " (it needs version = 2)" if newer else ""
+        newer = [later for later, keys in _OF_VERSION.items() if later > version and unknown[0] in keys.get(kind, ())]
+        hint = f" (it needs version = {newer[0]})" if newer else ""
         raise SchemaMismatch(
             f"column {shown(name)} of the schema has an unknown key {shown(unknown[0])}{hint}: "
             f"accepted for a {kind} are {listed(accepted)}."
         )
     missing = _texts(entry.get("missing", []), key="missing", name=name)
     spelled = {key: _spelling(entry, key=key, name=name) for key in ("true", "false")} if kind == "boolean" else {}
-    categories = _labels(entry, kind=kind, spelled=spelled, name=name)
+    categories = _labels(entry, kind=kind, spelled=spelled, name=name, folder=folder)
     _refuse_overlap({"missing": missing, **(spelled or {"categories": categories})}, name=name)
     pattern = _format(entry, kind=kind, name=name)
     return Column(
@@ -170,6 +184,7 @@ def parse_column(entry: Mapping[str, Any], *, place: int, version: int) -> Colum
         format=pattern,
         value=_value(entry, name=name) if kind == "constant" else None,
         prefix=_text(entry.get("prefix", ""), key="prefix", name=name),
+        start=_start(entry.get("start", 1), name=name),
     )
 
 
@@ -214,6 +229,12 @@ def _texts(value: object, *, key: str, name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _start(value: object, *, name: str) -> int:
+    if type(value) is int and 0 <= value <= _LARGEST_START:
+        return value
+    raise SchemaMismatch(f"start of column {shown(name)} must be a whole number from 0 to 10^18.")
+
+
 def _value(entry: Mapping[str, Any], *, name: str) -> str:
     if "value" not in entry:
         raise SchemaMismatch(f"column {shown(name)} is a constant and needs value: the text of its cells.")
@@ -224,13 +245,28 @@ def _value(entry: Mapping[str, Any], *, name: str) -> str:
 
 
 def _labels(
-    entry: Mapping[str, Any], *, kind: str, spelled: Mapping[str, tuple[str, ...]], name: str
+    entry: Mapping[str, Any],
+    *,
+    kind: str,
+    spelled: Mapping[str, tuple[str, ...]],
+    name: str,
+    folder: Path | None,
 ) -> tuple[str, ...]:
     if kind == "boolean":
         return spelled["false"][0], spelled["true"][0]
     if kind not in LABEL_KINDS:
         return ()
-    categories = _texts(entry.get("categories", []), key="categories", name=name)
+    path = label_file(entry, folder=folder, name=name)
+    if path is None:
+        categories = _texts(entry.get("categories", []), key="categories", name=name)
+    else:
+        categories = labels_of_file(path, column=entry.get("categories_column"), name=name)
+    if len(categories) > _MOST_LABELS:
+        where = "categories" if path is None else f"categories_file {shown(path.name)}"
+        raise SchemaMismatch(
+            f"{where} of column {shown(name)} lists {len(categories)} labels, and at most {_MOST_LABELS} "
+            f"can be learned: group them."
+        )
     if not categories or "" in categories:
         raise SchemaMismatch(
             f"categories of column {shown(name)} must list every value that may occur, each a text that is not empty."

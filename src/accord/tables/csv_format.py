@@ -8,9 +8,9 @@ from typing import Any, final
 from accord.errors import SchemaMismatch
 from accord.tables.names import listed, shown
 
-__all__ = ["CsvFormat", "parse_csv_format"]
+__all__ = ["SEPARATORS", "CsvFormat", "parse_csv_format"]
 
-_SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = (",", ";", "\t", "|")
 _QUOTES = ('"', "'", "")
 _MARKS = (".", ",")
 _KEYS = ("encoding", "separator", "quote", "decimal")
@@ -46,7 +46,7 @@ class CsvFormat:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _codec(self.encoding))
-        for key, accepted in (("separator", _SEPARATORS), ("quote", _QUOTES), ("decimal", _MARKS)):
+        for key, accepted in (("separator", SEPARATORS), ("quote", _QUOTES), ("decimal", _MARKS)):
             if getattr(self, key) not in accepted:
                 raise SchemaMismatch(f"{key} must be one of {listed(accepted)}.")
         if self.separator == self.decimal:

@@ -18,15 +18,16 @@ _HEAD = """\
 #
 # For each column: keep it and replace the "?" by one of these kinds, or delete its lines.
 #   number, integer              with bounds = [0, 120] if you know them; decimals = 2 for a number
-#   category, ordinal            with categories = ["no", "yes"]: every value that may occur, an ordinal's in order
+#   category, ordinal            with categories = ["no", "yes"]: every value that may occur, an ordinal's in order;
+#                                or categories_file = "codes.txt": a label a line, in a file beside this one
 #   boolean                      with true = ["yes"] and false = ["no"] if it is not written as true and false
 #   date, datetime               with format = "%d/%m/%Y" if it is not written as 2024-12-31 (12:30:00)
-#   constant, id, drop           not read: written as value = "...", made up anew, left out
+#   constant, id, drop           not read: written as value = "...", made up anew (prefix = "P", start = 1), left out
 # Other keys:
 #   missing = ["NA"]             texts that mean missing, besides the empty cell
 #   required = true              the output never has a missing cell
 #   unreadable = "missing"       count a cell that is not as declared as missing, instead of refusing the table
-version = 2
+version = 3
 
 # If several records may belong to one person, name the column that says whose they are, and delete it below:
 # unit = "..."

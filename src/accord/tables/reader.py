@@ -24,6 +24,7 @@ from accord.tables._parquet import parquet_batches, parquet_header
 from accord.tables._source import Format, data_format
 from accord.tables.column import Column
 from accord.tables.csv_format import CsvFormat
+from accord.tables.label_file import refuse_data_as_labels
 from accord.tables.names import listed, normal_form, shown
 from accord.tables.schema import Schema
 from accord.tables.table import Table
@@ -76,7 +77,7 @@ def read_table(path: Path, *, schema: Schema) -> Table:
     DataError
         If the file is missing, empty, damaged, or holds no records.
     SchemaMismatch
-        If a declared column is not there, or its cells are not as declared.
+        If a declared column is not there, its cells are not as declared, or the file is also a list of labels.
 
     """
     columns: list[list[NDArray[Any]]] = [[] for _ in schema.read]
@@ -145,6 +146,7 @@ def read_texts(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[tuple[str, ...],
 
 def _opened(path: Path, *, schema: Schema) -> tuple[Iterator[list[pa.Array]], Convert]:
     """Return the cells of the columns that are read, and of the unit, and what turns cells into numbers."""
+    refuse_data_as_labels(path, files=schema.label_files)
     form = data_format(path, encoding=schema.csv.encoding)
     header = _header(path, form, csv=schema.csv)
     names = [column.name for column in schema.read] + ([schema.unit] if schema.unit is not None else [])

@@ -9,12 +9,14 @@ from typing import Any, final
 from accord.errors import SchemaMismatch
 from accord.tables.column import UNDECIDED, Column, Kind, parse_column
 from accord.tables.csv_format import CsvFormat, parse_csv_format
+from accord.tables.label_file import label_file
 from accord.tables.names import listed, normal_form, shown
 
 __all__ = ["UNDECIDED", "Column", "Kind", "Schema", "parse_schema", "read_schema"]
 
-_VERSIONS = (1, 2)
-_TOP_KEYS = {1: ("version", "unit", "columns"), 2: ("version", "unit", "csv", "columns")}
+_VERSIONS = (1, 2, 3)
+_NOW = ("version", "unit", "csv", "columns")
+_TOP_KEYS = {1: ("version", "unit", "columns"), 2: _NOW, 3: _NOW}
 
 
 @final
@@ -22,12 +24,14 @@ _TOP_KEYS = {1: ("version", "unit", "columns"), 2: ("version", "unit", "csv", "c
 class Schema:
     """The declared columns, in the order of the output, and the column that names the unit of privacy, if any.
 
-    ``csv`` says how a CSV file is written; a Parquet file says so itself.
+    ``csv`` says how a CSV file is written; a Parquet file says so itself. ``label_files`` are the files that lists of
+    categories were read from.
     """
 
     columns: tuple[Column, ...]
     unit: str | None = None
     csv: CsvFormat = field(default_factory=CsvFormat)
+    label_files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def read(self) -> tuple[Column, ...]:
@@ -72,11 +76,11 @@ def read_schema(path: Path) -> Schema:
         raise SchemaMismatch(f"the schema {shown(path.name)} is not UTF-8 text.") from None
     if text is None:
         raise SchemaMismatch(f"the schema {shown(path.name)} cannot be read: check its permissions.")
-    return parse_schema(text)
+    return parse_schema(text, folder=path.parent)
 
 
-def parse_schema(text: str) -> Schema:
-    """Return the schema that ``text``, a TOML document, describes.
+def parse_schema(text: str, *, folder: Path | None = None) -> Schema:
+    """Return the schema that ``text``, a TOML document, describes; its ``categories_file`` are read in ``folder``.
 
     Raises
     ------
@@ -98,18 +102,22 @@ def parse_schema(text: str) -> Schema:
         hint = " (it needs version = 2)" if unknown[0] in _TOP_KEYS[2] else ""
         raise SchemaMismatch(f"the schema has an unknown key {shown(unknown[0])}{hint}: accepted are {listed(keys)}.")
     if not known:
-        raise SchemaMismatch("the schema must say version = 2, or version = 1 for an older one.")
+        raise SchemaMismatch("the schema must say version = 3, or version = 2 or version = 1 for an older one.")
     entries = document.get("columns")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise SchemaMismatch("the schema must declare at least one column, each in a [[columns]] table.")
-    columns = tuple(parse_column(entry, place=place, version=version) for place, entry in enumerate(entries, start=1))
+    columns = tuple(
+        parse_column(entry, place=place, version=version, folder=folder) for place, entry in enumerate(entries, start=1)
+    )
     _refuse_twins(columns)
     if not any(column.is_read for column in columns):
         raise SchemaMismatch("the schema must declare at least one column that is read: all are constant, id or drop.")
     unit = document.get("unit")
     if unit is not None:
         _unit(unit, columns)
-    return Schema(columns=columns, unit=unit, csv=parse_csv_format(document.get("csv", {})))
+    named = [label_file(entry, folder=folder, name=entry["name"]) for entry in entries]
+    files = tuple(path for path in named if path is not None)
+    return Schema(columns=columns, unit=unit, csv=parse_csv_format(document.get("csv", {})), label_files=files)
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -179,7 +179,8 @@ def _texts(column: Column, values: NDArray[Any] | None, *, count: int, form: Csv
     """Return the cells of a column as texts, null for missing."""
     if values is None:
         if column.kind == "id":
-            return pa.array([f"{column.prefix}{number}" for number in range(1, count + 1)], pa.string())
+            numbers = range(column.start, column.start + count)
+            return pa.array([f"{column.prefix}{number}" for number in numbers], pa.string())
         return pa.array([column.value], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64)))
     if column.is_label:
         labels = pa.array([*column.categories, None], pa.string())
