@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.errors import InvalidParameter
 from accord.mechanisms import Exponential
 from accord.privacy.stages import composing
 from accord.randomness import PrivateRandomness
@@ -85,11 +86,16 @@ def check_quantiles(*, levels: int, whole: int, epsilon: Fraction) -> None:
     Raises
     ------
     InvalidParameter
-        If one of them would be refused.
+        If one of them would be refused, or would round whole scores: then the losses of the parts of a level would not
+        add up, see `quantile_edges`.
 
     """
     for level in range(levels):
-        _choice(_HALF, whole=whole, epsilon=_of_one_part(epsilon / levels, parts=2**level))
+        choice = _choice(_HALF, whole=whole, epsilon=_of_one_part(epsilon / levels, parts=2**level))
+        if choice.step > 1:
+            raise InvalidParameter(
+                "epsilon is too small to cut at private quantiles: give at least 1e-7 for each level of halves."
+            )
 
 
 def _of_one_part(each: Fraction, *, parts: int) -> Fraction:
@@ -108,7 +114,8 @@ def quantile_edges(
     """Return edges of at most ``2^levels`` cells of about equal weight, epsilon-DP: halves of halves.
 
     A level has an epsilon of its own. A unit that is replaced moves the scores ``-|2 below - inside|`` of all parts of
-    a level together by at most twice its weight, which is the sensitivity: the losses of a level add up to its epsilon.
+    a level together by at most twice its weight, which is the sensitivity: the losses of a level add up to its epsilon,
+    because whole scores are not rounded (`check_quantiles`, which is called first).
     Rounding of weights costs up to 2^-46 for each part, which is set aside.
 
     Parameters
@@ -127,6 +134,7 @@ def quantile_edges(
         Secret.
 
     """
+    check_quantiles(levels=levels, whole=numbers.whole, epsilon=epsilon)
     grid = np.linspace(*ends, _GRID) if step is None else _halfway(ends, step)
     each = epsilon / levels
     edges = [ends[0], ends[1]]

@@ -143,26 +143,26 @@ class NumericBinning:
         records = Records.of(_numbers(values), units=units, unit=unit)
         whole = 1 if records.owners is None else WHOLE
         numbers = Sorted.of(records.rows[:, 0], unit_weights(records), whole)
-        left = total
+        places, levels = _decimals(decimals), count.bit_length() - 1
+        for_ends = Fraction(0) if bounds is not None else total * (RANGE_SHARE if around is None else _AROUND_SHARE)
+        left = total - for_ends
+        check_quantiles(levels=levels, whole=whole, epsilon=left)  # before the ends spend anything
         with composing("basic", what="where to cut numbers into cells") as run:
             if bounds is None and around is not None:
-                left = total * (1 - _AROUND_SHARE)
                 middle, width = around
                 ends = ends_around(
-                    numbers, middle=middle, width=width, units=records.units, epsilon=total - left, source=source
+                    numbers, middle=middle, width=width, units=records.units, epsilon=for_ends, source=source
                 )
             elif bounds is None:
-                left = total * (1 - RANGE_SHARE)
-                ends = private_ends(numbers, units=records.units, epsilon=total - left, source=source)
+                ends = private_ends(numbers, units=records.units, epsilon=for_ends, source=source)
             elif -np.inf < bounds[0] < bounds[1] < np.inf:
                 ends = (float(bounds[0]), float(bounds[1]))
             else:
                 raise InvalidParameter("bounds must be two finite numbers, the lower first.")
-            places = _decimals(decimals)
             edges = quantile_edges(
                 numbers,
                 ends=ends,
-                levels=count.bit_length() - 1,
+                levels=levels,
                 step=None if places is None else 10.0**-places,
                 epsilon=left,
                 source=source,

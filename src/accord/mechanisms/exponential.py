@@ -83,6 +83,14 @@ class Exponential:
         return weights_of(self.sensitivity, epsilon=self.epsilon, monotone=self.monotone)
 
     @property
+    def step(self) -> Fraction:
+        """The power of two to whole multiples of which scores are rounded down: far below a small epsilon's noise.
+
+        Scores that are multiples of it are not rounded: whole numbers are not where it is at most 1.
+        """
+        return Fraction(2) ** self._rule().exponent
+
+    @property
     def guarantee(self) -> PureDP:
         """The guarantee of one selection."""
         return PureDP(self.epsilon, self.sensitivity.neighbouring)
