@@ -137,6 +137,8 @@ def test_J8_the_data_are_no_list_of_labels(tmp_path: Path) -> None:
                 "1",
                 "--delta",
                 "1e-6",
+                "--rows",
+                "9",
                 "--out",
                 out,
                 *more,
