@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from accord._exact import exp_lower
-from accord.couplings import Coupled, Coupling, RaceCoupling
+from accord.couplings import Coupled, Coupling, Premises, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.learners import EmpiricalLearner
 from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, PrivateSampler
@@ -60,6 +60,9 @@ class Revealing:
     """A vote says all that its block's law does, so that nothing of a change is hidden."""
 
     isolated = True
+
+    def premises(self, *, records: int) -> Premises:
+        return Premises(marginals=True, agreement="tuples")
 
     def couple(self, laws: Any, *, records: int, draws: int, shared: SharedRandomness) -> Coupled:
         keys = np.array([[repr(law).encode() for law in laws]] * draws, dtype=object)

@@ -265,7 +265,11 @@ def test_method_A_runs_with_a_joint_coupling() -> None:
     assert learner.use_of(3 * learner.required_records).left_out == 0
     with pytest.raises(InvalidParameter, match="needs coupling="):
         PrivateLearner(GaussianLearner(dimension=4), **CERTIFIED)
-    own = HashedLattice(dimension=4, record_by_record=True)
+    with pytest.raises(InvalidParameter, match="whole tuples"):
+        PrivateLearner(
+            GaussianLearner(dimension=4), coupling=HashedLattice(dimension=4, record_by_record=True), **CERTIFIED
+        )
+    own = NormalLattice(dimension=4)
     assert PrivateLearner(GaussianLearner(dimension=4), coupling=own, **CERTIFIED).sampler.coupling is own
 
 

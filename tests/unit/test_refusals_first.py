@@ -106,7 +106,7 @@ def test_B7_no_budget_is_charged_for_what_it_is_too_small_or_too_large_for(road:
 
 def test_B7_a_tiny_epsilon_ends_a_synthesis_before_it_is_spent(tmp_path: Any) -> None:
     (tmp_path / "data.csv").write_text("x\n" + "\n".join(str(place / 100) for place in range(500)) + "\n")
-    (tmp_path / "schema.toml").write_text('version = 2\n\n[columns.x]\nkind = "number"\nbounds = [0, 5]\n')
+    (tmp_path / "schema.toml").write_text('version = 2\n[[columns]]\nname = "x"\nkind = "number"\nbounds = [0, 5]\n')
     arguments = ["synth", str(tmp_path / "data.csv"), "--schema", str(tmp_path / "schema.toml"), "--rows", "5"]
     arguments += ["--epsilon", "1e-9", "--delta", "1e-6", "--out", str(tmp_path / "out.csv")]
     ended = CliRunner().invoke(app, arguments)

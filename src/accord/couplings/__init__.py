@@ -6,7 +6,7 @@ from accord.couplings.hashed_lattice import HashedLattice
 from accord.couplings.joint_law import joint_law
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.poisson import PoissonCoupling
-from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Vote
+from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
 from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.record_by_record import RecordByRecord
 from accord.couplings.reference import TupleReference
@@ -30,12 +30,14 @@ __all__ = [
     "NormalReference",
     "ParameterRounding",
     "PoissonCoupling",
+    "Premises",
     "PrivateRandomness",
     "ProductCoupling",
     "RaceCoupling",
     "RecordByRecord",
     "SharedRandomness",
     "ShiftRounding",
+    "StatesPremises",
     "StatisticCoupling",
     "TuplePoissonCoupling",
     "TupleReference",

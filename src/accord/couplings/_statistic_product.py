@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._joined import joined
-from accord.couplings.protocol import Coupled, Coupling
+from accord.couplings.protocol import Coupled, Coupling, Premises, StatesPremises
 from accord.distributions import Distribution, Product
 from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
@@ -61,6 +61,14 @@ class ProductCoupling:
     def isolated(self) -> bool:
         """True while each part is: block i's key is a function of law i, public values and the shared key alone."""
         return all(part.isolated is True for part in self.parts)
+
+    def premises(self, *, records: int) -> Premises:
+        """Return the parts' marginals; agreement where there is one part, as those of several multiply."""
+        stated = [part.premises(records=records) for part in self.parts if isinstance(part, StatesPremises)]
+        if len(stated) < len(self.parts):
+            return Premises(marginals=False, agreement=None)
+        alone = stated[0].agreement if len(stated) == 1 else None
+        return Premises(marginals=all(one.marginals for one in stated), agreement=alone)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._label_bytes import label_bytes, label_of, split
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, PointMass
 from accord.distributions._alone import alone
 from accord.distributions.categorical import label_array
@@ -90,6 +90,10 @@ class AtomRace:
     def isolated(self) -> bool:
         """True: block i's key is a function of law i, public values and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:
+        """Return marginals, and the agreement of one record; tuples are raced record by record."""
+        return Premises(marginals=True, agreement="tuples" if records == 1 else "records")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

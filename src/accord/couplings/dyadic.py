@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._ordered_doubles import leaf_values, node_ends
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Distribution, OnALine, on_a_line
 from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
@@ -94,6 +94,10 @@ class DyadicCoupling:
     def isolated(self) -> bool:
         """True: block i's vote is a function of law i and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return marginals; down a tree two laws part more often than 2 TV allows."""
+        return Premises(marginals=True, agreement=None)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._lattice_search import BoundedLaw, Floats, Integers
-from accord.couplings.protocol import Coupled, Vote
+from accord.couplings.protocol import Coupled, Premises, Vote
 from accord.distributions import Distribution
 from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter
@@ -116,6 +116,10 @@ class HashedLattice:
     def isolated(self) -> bool:
         """True: block i's vote is a function of law i and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:
+        """Return marginals, and the agreement of one record; tuples are raced record by record."""
+        return Premises(marginals=True, agreement="tuples" if records == 1 else "records")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -14,7 +14,7 @@ from accord.couplings._cell_race import LOG_LIMIT, CellRace, Points
 from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells, SeenLaw
-from accord.couplings.protocol import Coupled, Vote
+from accord.couplings.protocol import Coupled, Premises, Vote
 from accord.distributions import Distribution, Normal
 from accord.distributions._alone import alone
 from accord.randomness import SharedRandomness, require_shared
@@ -77,6 +77,10 @@ class NormalLattice:
     def least_records(self) -> int:
         """Tuples smaller than this are refused: their scatter varies over too many cells."""
         return {1: 12, 2: 20, 3: 40}[self.dimension]
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return marginals, and agreement by the total variation of tuples."""
+        return Premises(marginals=True, agreement="tuples")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

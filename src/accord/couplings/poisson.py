@@ -14,7 +14,7 @@ from accord.couplings._earliest_point import LAYER_BITS, earliest_point
 from accord.couplings._iid_reference import IidReference
 from accord.couplings._point_race import NONE, point_race
 from accord.couplings._rows import Rows
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.couplings.reference import BATCH, TupleReference
 from accord.distributions import Categorical, Distribution, Uniform
 from accord.errors import InvalidParameter
@@ -137,6 +137,10 @@ class PoissonCoupling:
     def isolated(self) -> bool:
         """True: block i's key is a function of law i, public values and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return marginals, and agreement by the total variation of tuples."""
+        return Premises(marginals=True, agreement="tuples")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord._abstain import Abstain
 from accord.distributions import Distribution
+from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness
 
-__all__ = ["Coupled", "Coupling", "LawCoupling", "Vote"]
+__all__ = ["Coupled", "Coupling", "LawCoupling", "Premises", "StatesPremises", "Vote"]
 
 Vote = bytes | Abstain
 """A block's vote: canonical bytes, or `ABSTAIN`."""
@@ -66,6 +67,38 @@ class Coupling(Protocol):
 
         A law that is `ABSTAIN`, foreign or degenerate gives `ABSTAIN` for its own block and changes nothing for others.
         """
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """What a coupling keeps of the premises of the theorems (theory 4: G1, marginals; G2, agreement).
+
+    Parameters
+    ----------
+    marginals
+        True where a block's tuple has the law of independent records of its own law, for every law that takes part, up
+        to the rounding of floats; False where records are moved to a grid, rounded, or drawn from a finite list.
+    agreement
+        How two blocks part at most: "tuples" for ``2 t / (1 + t)``, t the total variation of the whole tuples;
+        "records" for ``2 l t``, t that of one of the l records; None where neither is proved.
+
+    """
+
+    marginals: bool
+    agreement: Literal["tuples", "records"] | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.marginals, bool) or self.agreement not in {"tuples", "records", None}:
+            raise InvalidParameter("marginals must be True or False, agreement 'tuples', 'records' or None.")
+
+
+@runtime_checkable
+class StatesPremises(Protocol):
+    """A coupling that says which premises of the theorems it keeps: without it, no theorem may rest on it."""
+
+    def premises(self, *, records: int) -> Premises:
+        """Return what holds for tuples of this many records: proved, for every law that takes part."""
 
 
 class LawCoupling(Coupling, Protocol):

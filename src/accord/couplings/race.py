@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from accord import _check
 from accord._abstain import ABSTAIN, Abstain
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Categorical, Distribution
 from accord.distributions._alone import alone
 from accord.distributions.categorical import as_labels, label_array, label_keys
@@ -89,6 +89,11 @@ class RaceCoupling:
     def isolated(self) -> bool:
         """True: block i's key is a function of law i, public values and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:
+        """Return marginals; agreement by the total variation of tuples where one race decides, not down a tree."""
+        nodes = sum(1 for _ in _tree(len(self.categories), records=records, most=self.most_vectors))
+        return Premises(marginals=True, agreement="tuples" if nodes <= 1 else None)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

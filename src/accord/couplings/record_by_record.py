@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import Abstain
 from accord.couplings._joined import joined
-from accord.couplings.protocol import Coupled, Coupling
+from accord.couplings.protocol import Coupled, Coupling, Premises, StatesPremises
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness, require_shared
@@ -78,6 +78,14 @@ class RecordByRecord:
             return Fraction(0)
         slack: Fraction = self.single.slack(laws=laws, records=1, draws=draws)  # type: ignore[attr-defined]
         return size * slack
+
+    def premises(self, *, records: int) -> Premises:
+        """Return what ``single`` states of one record; l of them part l times as often at most."""
+        if not isinstance(self.single, StatesPremises):
+            return Premises(marginals=False, agreement=None)
+        one = self.single.premises(records=1)
+        agreement = one.agreement if records == 1 or one.agreement is None else "records"
+        return Premises(marginals=one.marginals, agreement=agreement)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

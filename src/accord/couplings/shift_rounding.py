@@ -13,7 +13,7 @@ from accord import _check
 from accord._abstain import ABSTAIN, Abstain
 from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Floats, Integers
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Distribution, Normal, PointMass
 from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
@@ -84,6 +84,10 @@ class ShiftRounding:
     def least_records(self) -> int:
         """Fewer records than this have no covariance of full rank: d + 2."""
         return self.dimension + 2
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return nothing: parameters are rounded, and agreement is by their distances."""
+        return Premises(marginals=False, agreement=None)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
@@ -160,6 +164,10 @@ class ParameterRounding:
     def isolated(self) -> bool:
         """True: block i's vote is a function of law i and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return nothing: parameters are rounded, and agreement is by their distances."""
+        return Premises(marginals=False, agreement=None)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

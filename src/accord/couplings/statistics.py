@@ -16,7 +16,7 @@ from accord.couplings._statistic_point import PointValue
 from accord.couplings._statistic_product import ProductCoupling
 from accord.couplings._statistic_sums import ExponentialSum, PoissonSum
 from accord.couplings.normal_lattice import NormalLattice
-from accord.couplings.protocol import Coupled, Coupling, Vote
+from accord.couplings.protocol import Coupled, Coupling, Premises, Vote
 from accord.couplings.race import RaceCoupling
 from accord.distributions import Categorical, Distribution, Exponential, Gamma, Normal, PointMass, Poisson, Product
 from accord.distributions._alone import alone
@@ -102,6 +102,10 @@ class StatisticCoupling:
     def least_records(self) -> int:
         """Smaller tuples are refused: 12 for gamma laws, whose shape one record does not show, 1 for the others."""
         return _STATISTICS[self.family].least_records
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return marginals, and agreement by the total variation of tuples."""
+        return Premises(marginals=True, agreement="tuples")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -15,7 +15,7 @@ from accord.couplings._earliest import Points, first_accepted
 from accord.couplings._grid_law import GridLaw
 from accord.couplings._grid_reader import Reader
 from accord.couplings._tuple_keys import Decoder, tuple_key
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Distribution
 from accord.distributions._alone import alone
 from accord.errors import InvalidParameter
@@ -102,6 +102,10 @@ class TuplePoissonCoupling:
         for name, number in (("laws", laws), ("records", records), ("draws", draws)):
             _check.integer(name, number, least=1)
         return Fraction(0)
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return agreement by the total variation of tuples; records are moved to a grid, so marginals are others."""
+        return Premises(marginals=False, agreement="tuples")
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -14,7 +14,7 @@ from accord.couplings._model_reference import ModelReference, widened
 from accord.couplings._normal_reference import NormalReference
 from accord.couplings._own_references import keeps_rows_apart
 from accord.couplings._shortfall import shortfall
-from accord.couplings.protocol import Coupled
+from accord.couplings.protocol import Coupled, Premises
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
 from accord.distributions._alone import alone
@@ -134,6 +134,10 @@ class TwoStageCoupling:
     def candidates_for(self, records: int) -> int:
         """Return N for tuples of this length: a public number."""
         return self.reference.usual_candidates(records) if self.candidates is None else self.candidates
+
+    def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
+        """Return nothing: candidates are a finite list, about a law that may miss those of the blocks."""
+        return Premises(marginals=False, agreement=None)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

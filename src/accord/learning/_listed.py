@@ -7,9 +7,10 @@ from typing import final
 import numpy as np
 
 from accord._abstain import ABSTAIN, Abstain
-from accord.couplings import Coupled, Coupling
+from accord.couplings import Coupled, Coupling, Premises
 from accord.distributions import Distribution
 from accord.distributions._alone import alone
+from accord.learning._premises import stated_premises
 from accord.randomness import SharedRandomness
 
 __all__ = ["ListedLaws"]
@@ -44,6 +45,10 @@ class ListedLaws:
     def isolated(self) -> bool:
         """True: block i's vote is a function of law i, public values and the shared key alone."""
         return True
+
+    def premises(self, *, records: int) -> Premises:
+        """Return those of ``inner``."""
+        return stated_premises(self.inner, records=records)
 
     def couple(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness

@@ -8,6 +8,7 @@ from accord.couplings import Coupling, ParameterRounding, ShiftRounding
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
 from accord.learning._grand import joint_coupling, tuple_coupling
+from accord.learning._premises import require_premises
 from accord.learning._rounded_labels import CellModel, Frequencies, RootModel, Roots
 from accord.planning import Plan
 
@@ -61,6 +62,9 @@ def recipe_for(
         chosen = coupling or tuple_coupling(learner, records=plan.synthetic_records)
     else:
         chosen = coupling or _joint(learner, records=plan.synthetic_records)
+    if coupling is not None:
+        by_tuples = method != "L9" and callable(getattr(learner, "tuple_total_variation", None))
+        require_premises(coupling, records=plan.synthetic_records, whole_tuples=by_tuples)
     return Recipe(fitted=learner, again=learner, coupling=chosen, epsilon=epsilon, delta=delta)
 
 

@@ -19,6 +19,7 @@ from accord.learners import EmpiricalLearner, Learner
 from accord.learning._again import learn_again
 from accord.learning._grand import columns_of, single_coupling
 from accord.learning._parts import cut_into_parts, of_one_part, together
+from accord.learning._premises import require_premises
 from accord.learning._reach import not_enough
 from accord.learning.blocks import Progress, child_key
 from accord.learning.intake import Intake, take_in
@@ -141,6 +142,8 @@ class AgnosticPrivateLearner:
                 learner="agnostic",
                 agnostic_factor=factor,
             )
+            if coupling is not None:
+                require_premises(coupling, records=1)
             parts, blocks, delta = plan.parts, plan.blocks, Fraction(plan.certificate.numbers["delta_used"])
         sampler = PrivateSampler(
             learner,

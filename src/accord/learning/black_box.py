@@ -47,8 +47,8 @@ class PrivateLearner:
       learning again looks only at released records). The theorem, and a simulation that is stricter than what was
       asked, run at less: ``guarantee`` is what is spent.
     - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the
-      premises of ``plan.certificate`` are true; with ``coupling``, if that has marginals and agreement as theory 4 asks
-      (G1, G2; for l records) and costs nothing of delta.
+      premises of ``plan.certificate`` are true; with ``coupling``, if what that states of its marginals and agreement
+      (theory 4, G1 and G2; `Premises`) is true. One that does not state them is refused.
     - Not promised, with ``blocks`` and ``records``: an accuracy; or an answer at all.
 
     Parameters
