@@ -13,8 +13,8 @@ class Neighbouring(Enum):
     """
 
     REPLACE_ONE = "replace one"
-    """Both datasets have n units and differ in one: the unit in its place may have another number of records, which may
-    stand anywhere among those of the others. The others' records keep their relative order. The number n is public.
+    """Both datasets have n units and differ in one: the unit that replaces it may have another number of records, which
+    may stand anywhere among those of the others. The others keep their relative order. The number n is public.
     """
 
     REPLACE_ONE_IN_PLACE = "replace one in place"

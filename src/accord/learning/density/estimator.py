@@ -52,7 +52,9 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
       `curator_report_` alone does not, and says so.
     - A record that is missing, infinite or no number never stops a fit: within its block it is left out, in later
       rounds it counts for nothing.
-    - ``random_state`` fixes what blocks share and what `sample` draws, never the noise of a release.
+    - The unit may have another number of records, which may stand anywhere in the table.
+    - ``random_state`` fixes what blocks share and what `sample` draws, never the blocks or the noise of a release: two
+      fits differ.
     - Not promised: an answer (then `NothingReleased`, and the budget is spent), or accuracy with few records. What
       happens before `fit`, in earlier steps of a pipeline say, is not private.
 
