@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 import accord.cli.job
 from accord.cli.app import app
+from accord.core.unit_word import unit_word
 from accord.distributions import Distribution, Normal
 from accord.errors import BudgetExceeded, FitFailed, InvalidParameter, LedgerError, NotEnoughRecords
 from accord.learners import GaussianLearner
@@ -47,7 +48,8 @@ def released(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
     def synthesise(records: Any, *, ledger: Ledger | None, unit: str | None, **options: Any) -> Synthesis:
-        guarantee = ApproxDP(options["epsilon"], options["delta"], unit=unit or "record")
+        word = unit_word(unit, named=options["units"] is not None)
+        guarantee = ApproxDP(options["epsilon"], options["delta"], unit=word)
         calls.append({"unit": unit, **options})
         if ledger is not None:
             ledger.confirm(ledger.charge(guarantee, what="fixed"))
@@ -264,6 +266,24 @@ def test_the_unit_column_must_be_the_ledgers_unit(released: list[dict[str, Any]]
     call("ledger", "create", "r", "--epsilon", "3", "--delta", "1e-5")
     assert synth("--ledger", "r", "--unit", "patient").exit_code == 2
     assert len(released) == 1
+
+
+@pytest.mark.parametrize("name", ["record", "Record", "voter"])
+def test_A13_a_unit_column_with_a_reserved_name_is_not_taken_for_records(
+    released: list[dict[str, Any]], name: str
+) -> None:
+    table = Path("t.csv").read_text(encoding="utf-8")
+    Path("t.csv").write_text(table.replace("x,patient", f"x,{name}"), encoding="utf-8")
+    create("--unit", name)
+    refused = synth("--ledger", "l", "--unit", name)
+    assert refused.exit_code == 2
+    assert f'protects each {name} and the request protects each unit "{name}"' in refused.stderr
+    assert (released, kinds()) == ([], ["create"])
+    Path("l").unlink()
+    create("--unit", f'unit "{name}"')
+    assert synth("--ledger", "l").exit_code == 2  # records are not such units either
+    accepted = synth("--ledger", "l", "--unit", name)
+    assert (accepted.exit_code, released[0]["unit"]) == (0, name)
 
 
 def test_another_relation_is_refused(released: list[dict[str, Any]]) -> None:

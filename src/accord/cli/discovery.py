@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from accord import _check
 from accord.cli.ledger import login_name
 from accord.cli.render import progress_bar
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
@@ -62,7 +63,8 @@ def discovered_draft(data: Path, *, csv: CsvFormat, asked: Discovery) -> str:
         if asked.ledger is not None:
             who = login_name() if asked.who is None else asked.who
             ledger = stack.enter_context(Ledger(asked.ledger, who=who, why=asked.why))
-            ledger.check(ApproxDP(asked.epsilon, asked.delta, Neighbouring.REPLACE_ONE, asked.unit or "record"))
+            word = unit_word(asked.unit, named=asked.unit is not None)
+            ledger.check(ApproxDP(asked.epsilon, asked.delta, Neighbouring.REPLACE_ONE, word))
         report = stack.enter_context(progress_bar(wanted=True))
         release = discover(
             [cells[place] for place in learnt],

@@ -13,6 +13,7 @@ from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.ledger import login_name
 from accord.cli.outcome import Outcome
 from accord.cli.request import Numbers, Request
+from accord.core.unit_word import unit_word
 from accord.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.learners import Learner
 from accord.learning.declared.release import TableRelease, of_synthesis, release_by_density, release_by_tables
@@ -97,7 +98,8 @@ def _ledger(request: Request, *, numbers: Numbers, schema: Schema) -> AbstractCo
         return nullcontext()
     ledger = Ledger(request.ledger, who=login_name() if request.who is None else request.who, why=request.why)
     try:
-        ledger.check(ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, schema.unit or "record"))
+        word = unit_word(schema.unit, named=schema.unit is not None)
+        ledger.check(ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, word))
     except BaseException:
         ledger.close()
         raise

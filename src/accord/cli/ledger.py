@@ -48,7 +48,12 @@ def create(
     where: Where,
     epsilon: Annotated[str, typer.Option(help="Cap on the total epsilon.", show_default=False)],
     delta: Annotated[str, typer.Option(help="Cap on the total delta.", show_default=False)],
-    unit: Annotated[str, typer.Option(help="What is protected: record, or the name of the unit column.")] = "record",
+    unit: Annotated[
+        str,
+        typer.Option(
+            help='What is protected: record, or the name of the unit column (unit "record" if that is its name).'
+        ),
+    ] = "record",
     neighbouring: Annotated[
         str, typer.Option(help="replace-one, replace-one-in-place or add-or-remove-one.")
     ] = "replace-one",

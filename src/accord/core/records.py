@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from accord.core._cells import Cells, labels_in, numbers_in
 from accord.core._containers import Held, held_in
 from accord.core._names import owners_named
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 
 __all__ = ["Cells", "Records", "cells_read_by", "table_of_numbers"]
@@ -100,6 +101,7 @@ class Records:
             The name of each record's unit, shape (n,), in a list, an array or a column; by default each record is one.
         unit
             The guarantee's word for what ``units`` names; by default "unit", and always "record" without ``units``.
+            A name that is itself "record" is put in quotes: that word is for records.
         cells
             "numbers": every cell becomes a float; "labels": a plain Python value.
 
@@ -127,9 +129,9 @@ class Records:
         if len(rows) == 0:
             raise NotEnoughRecords("there are no records.", needed=1, present=0)
         if units is None:
-            return cls(rows=rows, owners=None, units=len(rows), word="record", cells=cells)
+            return cls(rows=rows, owners=None, units=len(rows), word=unit_word(None, named=False), cells=cells)
         owners = owners_named(units, records=len(rows))
-        return cls(rows=rows, owners=owners, units=int(owners.max()) + 1, word=unit or "unit", cells=cells)
+        return cls(rows=rows, owners=owners, units=int(owners.max()) + 1, word=unit_word(unit, named=True), cells=cells)
 
     @property
     def size(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter
 from accord.learning.blocks import count_units, unit_numbers
 from accord.learning.records import as_records
@@ -57,5 +58,5 @@ def take_in(data: ArrayLike, *, units: ArrayLike | None, unit: str | None) -> In
     numbers = unit_numbers(len(records) if units is None else units)
     if not isinstance(numbers, int) and len(numbers) != len(records):
         raise InvalidParameter("units must name one unit a record.")
-    word = unit or ("record" if units is None else "unit")
+    word = unit_word(unit, named=units is not None)
     return Intake(records=records, numbers=numbers, units=count_units(numbers), word=word)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.blocks import Progress, unit_numbers
 from accord.learning.density.locate import LocationPlan, locate, location_plan
@@ -137,7 +138,7 @@ def discover(
     if not isinstance(numbers, int) and len(numbers) != count:
         raise InvalidParameter("units must name one unit a record.")
     rows = _one_a_unit(numbers, randomness=source)
-    word = unit or ("record" if units is None else "unit")
+    word = unit_word(unit, named=units is not None)
     promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, word)
     budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
     _check_steps(budget, units=len(rows))

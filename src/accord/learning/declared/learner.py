@@ -11,6 +11,7 @@ import numpy as np
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter
 from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
 from accord.learning.declared.model import TableModel
@@ -212,7 +213,7 @@ class TableLearner:
             raise InvalidParameter("table must be of the learner's schema.")
         units = None if table.units is None else table.units
         count = len(table) if units is None else int(units.max()) + 1
-        word = "record" if units is None else (table.schema.unit or "unit")
+        word = unit_word(table.schema.unit, named=units is not None)
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
         cuts = self._cuts(count, several_records=units is not None)
         self._check_tables(cuts, units=count, several_records=units is not None)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord._exact import Number
+from accord.core.unit_word import unit_word
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
@@ -199,7 +200,7 @@ def release_by_density(
         raise InvalidParameter("a density is learnt from columns of numbers alone: use the learner of tables.")
     numbers = len(table) if table.units is None else table.units
     units = len(table) if table.units is None else int(table.units.max()) + 1
-    word = "record" if table.units is None else (table.schema.unit or "unit")
+    word = unit_word(table.schema.unit, named=table.units is not None)
     plan = density_plan(units=units, columns=len(table.columns), epsilon=epsilon, delta=delta)
     guarantee = ApproxDP(plan.epsilon, plan.delta, Neighbouring.REPLACE_ONE, word)
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)

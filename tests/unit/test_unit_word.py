@@ -1,0 +1,78 @@
+"""A unit that is called "record" is not a record: every road gives it another word."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from accord.core import Records
+from accord.core.unit_word import unit_word
+from accord.couplings import RaceCoupling
+from accord.errors import InvalidParameter
+from accord.learners import EmpiricalLearner
+from accord.learning import PrivateSampler
+from accord.learning.declared.discovery import discover
+from accord.learning.intake import take_in
+from accord.ledger import Ledger
+from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
+from accord.privacy import ApproxDP, PureDP, basic_composition
+
+NAMES = [number // 2 for number in range(2000)]
+CODES = np.array([[number % 3] for number in range(2000)])
+
+
+def sampled(units: Any, unit: str | None) -> str:
+    learner = PrivateSampler(
+        EmpiricalLearner([0, 1, 2]), epsilon=5, delta="1e-3", blocks=20, records=1, coupling=RaceCoupling([0, 1, 2])
+    )
+    return learner.release(CODES, units=units, unit=unit).guarantee.unit
+
+
+def discovered(units: Any, unit: str | None) -> str:
+    cells = pa.array([str(code) for code in CODES[:, 0]])
+    found = discover([cells], names=["code"], epsilon=5, delta="1e-3", units=units, unit=unit)
+    return found.guarantee.unit
+
+
+def modelled(units: Any, unit: str | None) -> str:
+    learner = MarginalLearner(Domain([Column("code", 3)]), epsilon=5, delta="1e-3")
+    return learner.release(CODES, units=units, unit=unit).guarantee.unit
+
+
+def cut(units: Any, unit: str | None) -> str:
+    values = CODES[:, 0].astype(float)
+    release = NumericBinning.private(values, epsilon=5, bounds=(0, 3), cells=2, units=units, unit=unit)
+    return release.guarantee.unit
+
+
+ROADS: list[Callable[[Any, str | None], str]] = [
+    lambda units, unit: Records.of(CODES, units=units, unit=unit).word,
+    lambda units, unit: take_in(CODES, units=units, unit=unit).word,
+    sampled,
+    discovered,
+    modelled,
+    cut,
+]
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_A13_record_is_the_word_of_records_alone(road: Callable[[Any, str | None], str]) -> None:
+    assert road(None, None) == road(None, "record") == "record"
+    assert road(NAMES, None) == "unit"
+    assert road(NAMES, "person") == "person"
+    assert road(NAMES, "record") == 'unit "record"'
+    assert road(NAMES, " Record") == 'unit " Record"'
+
+
+def test_A13_neither_a_ledger_nor_a_total_adds_persons_called_record_to_records(tmp_path: Path) -> None:
+    promised = ApproxDP(1, "1e-6", unit=unit_word("record", named=True))
+    with Ledger.create(tmp_path / "records.db", epsilon=10, delta="1e-3") as ledger:
+        with pytest.raises(InvalidParameter, match='each record and the request protects each unit "record"'):
+            ledger.charge(promised, what="persons")
+        assert ledger.spent.epsilon == 0
+    with pytest.raises(InvalidParameter, match="different units"):
+        basic_composition([promised, PureDP(1)])
+    assert unit_word("voter", named=True) == 'unit "voter"'
