@@ -277,12 +277,13 @@ def show(case: str, trial: Trial) -> None:
 
 @pytest.mark.parametrize("case", ["records, bounds", "units, bounds"])
 def test_synth_on_neighbours(case: str, tmp_path: Path, system: Callable[[], None]) -> None:
-    trial = run_synth(case, tmp_path, system=system, trials=3)
+    trial = run_synth(case, tmp_path, system=system, trials=2)
     show(case, trial)
     assert max(trial.used.values()) > Fraction(99, 100)
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", CASES)
 def test_synth_on_many_neighbours(case: str, tmp_path: Path, system: Callable[[], None]) -> None:
     trial = run_synth(case, tmp_path, system=system, trials=10 if "no bounds" in case else 40)
@@ -291,6 +292,7 @@ def test_synth_on_many_neighbours(case: str, tmp_path: Path, system: Callable[[]
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", ["records, bounds", "units, bounds"])
 def test_synth_on_neighbours_whose_records_stand_elsewhere(
     case: str, tmp_path: Path, system: Callable[[], None]
@@ -302,7 +304,7 @@ def test_synth_on_neighbours_whose_records_stand_elsewhere(
 
 # --- many columns: tables are chosen in rounds ------------------------------------------------------------------------
 
-WIDE = 25
+WIDE = 16
 
 
 def wide(source: random.Random) -> Row:
@@ -330,9 +332,10 @@ def run_wide(folder: Path, *, several: bool, system: Callable[[], None], trials:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("several", [False, True])
 def test_synth_in_rounds_on_neighbours(several: bool, tmp_path: Path, system: Callable[[], None]) -> None:  # noqa: FBT001
-    trial = run_wide(tmp_path, several=several, system=system, trials=8)
+    trial = run_wide(tmp_path, several=several, system=system, trials=2)
     show(f"{WIDE} columns", trial)
     assert trial.used["Exponential"] > Fraction(1, 4)
     assert max(trial.used.values()) > Fraction(99, 100)
@@ -366,7 +369,7 @@ def run_discovery(folder: Path, *, several: bool, system: Callable[[], None], tr
 
 @pytest.mark.parametrize("several", [False, True])
 def test_discovery_on_neighbours(several: bool, tmp_path: Path, system: Callable[[], None]) -> None:  # noqa: FBT001
-    trial = run_discovery(tmp_path, several=several, system=system, trials=3)
+    trial = run_discovery(tmp_path, several=several, system=system, trials=2)
     show("discovery", trial)
     assert max(trial.used.values()) > Fraction(99, 100)
 
