@@ -5,14 +5,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from accord import couplings, learning, mechanisms
 from accord._abstain import ABSTAIN
-from accord.couplings import Coupled, RecordByRecord, StatisticCoupling
+from accord.couplings import Coupled, RecordByRecord, StatisticCoupling, alone
 from accord.distributions import Exponential
+from accord.errors import InvalidParameter
 from accord.randomness import SharedRandomness
 from accord.testing import CouplingCase, CouplingFault, check_coupling
 
@@ -284,6 +287,53 @@ def test_the_coupling_that_the_mutants_are_made_of_passes() -> None:
 def test_each_mutant_is_caught_by_the_check_that_is_for_it(mutant: Any, words: str) -> None:
     with pytest.raises(CouplingFault, match=words):
         check_coupling(case(mutant), runs=2_000)
+
+
+@dataclass(frozen=True)
+class Asks(Mutant):
+    """Asks a law what it is outside of any guard, or inside one that lets SystemExit through."""
+
+    caught: tuple[type[BaseException], ...] = ()
+
+    def laws(self, laws: list[Any], shared: SharedRandomness) -> list[Any]:
+        def known(law: Any) -> bool:
+            try:
+                return isinstance(law, Exponential)
+            except self.caught:
+                return False
+
+        return [law if law is ABSTAIN or known(law) else ABSTAIN for law in laws]
+
+
+class AsksAlone(Mutant):
+    def laws(self, laws: list[Any], shared: SharedRandomness) -> list[Any]:
+        known = [law is ABSTAIN or alone(partial(isinstance, law, Exponential), failed=False) for law in laws]
+        return [law if takes else ABSTAIN for law, takes in zip(laws, known, strict=True)]
+
+
+def test_J11_a_coupling_that_asks_a_law_unguarded_is_told_what_is_broken_and_what_to_do() -> None:
+    statement = "whatever goes wrong with one law must be that law's abstention"
+    remedy = r"alone\(lambda: ..., failed=None\) of accord.couplings, isinstance included"
+    for error, mutant in (("ArithmeticError", Asks()), ("SystemExit", Asks(caught=(Exception,)))):
+        told = f"{statement}.* raised {error} where one law raises {error} at every question, __class__.*{remedy}"
+        with pytest.raises(CouplingFault, match=told):
+            check_coupling(case(mutant), runs=1_000)
+    check_coupling(case(AsksAlone()), runs=1_000)
+
+
+def test_J11_a_case_that_the_coupling_does_not_take_is_told_apart() -> None:
+    class Refuses(Mutant):
+        def laws(self, laws: list[Any], shared: SharedRandomness) -> list[Any]:
+            raise InvalidParameter
+
+    with pytest.raises(CouplingFault, match="every law of the case a vote, and it raised InvalidParameter"):
+        check_coupling(case(Refuses()), runs=1_000)
+
+
+def test_J11_abstain_is_where_couplings_and_learners_are() -> None:
+    assert couplings.ABSTAIN is learning.ABSTAIN is mechanisms.ABSTAIN is ABSTAIN
+    assert "ABSTAIN" in couplings.__all__
+    assert "ABSTAIN" in learning.__all__
 
 
 @pytest.mark.parametrize("share", [0.9, 1.1])

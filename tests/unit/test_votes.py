@@ -326,3 +326,15 @@ def test_a_tally_is_frozen() -> None:
         result.counts[b"x"] = 3  # type: ignore[index]
     with pytest.raises(AttributeError):
         result.voters = 4  # type: ignore[misc]
+
+
+def test_J11_the_default_rule_says_that_it_needs_a_majority_and_does() -> None:
+    mode = StableMode(epsilon=1, delta="1e-6")
+    assert "majority of all k voters" in (StableMode.__doc__ or "")
+    assert "majority" in (StableMode.release.__doc__ or "")
+    assert mode.acceptance(480, votes=1000) == 0
+    assert 0.25 < mode.acceptance(500, votes=1000) < 0.26
+    assert mode.acceptance(508, votes=1000) > 0.999
+    votes = ["a"] * 480 + ["b"] * 260 + ["c"] * 260
+    assert mode.release(votes).value is NoAnswer
+    assert StableMode(epsilon=1, delta="1e-6", rule="distance").release(votes).value == "a"

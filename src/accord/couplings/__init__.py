@@ -1,5 +1,6 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
+from accord._abstain import ABSTAIN
 from accord.couplings.atom_race import AtomRace, ListsAtoms
 from accord.couplings.dyadic import DyadicCoupling
 from accord.couplings.hashed_lattice import HashedLattice
@@ -14,9 +15,11 @@ from accord.couplings.shift_rounding import ParameterRounding, ShiftRounding
 from accord.couplings.statistics import ProductCoupling, StatisticCoupling, coupling_for
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
+from accord.distributions._alone import alone
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [
+    "ABSTAIN",
     "AtomRace",
     "Coupled",
     "Coupling",
@@ -44,6 +47,7 @@ __all__ = [
     "TwoStageCoupling",
     "Vote",
     "agreement",
+    "alone",
     "coupling_for",
     "joint_law",
     "widened",

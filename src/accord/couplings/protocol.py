@@ -65,7 +65,11 @@ class Coupling(Protocol):
     ) -> Coupled:
         """Couple tuples of ``records`` records of each law, ``draws`` times independently.
 
-        A law that is `ABSTAIN`, foreign or degenerate gives `ABSTAIN` for its own block and changes nothing for others.
+        A law that is `ABSTAIN`, foreign or degenerate gives `ABSTAIN` for its own block and changes nothing for others,
+        and couple never raises because of a law. A law may be anybody's object and raise anything at any question,
+        even at ``isinstance(law, ...)``, which asks for its ``__class__``: ask each law inside
+        ``alone(lambda: ..., failed=None)`` (`accord.couplings.alone`), that question included, and compare with
+        ``law is ABSTAIN``.
         """
 
 

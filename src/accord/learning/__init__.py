@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from accord._abstain import ABSTAIN
 from accord.learning._surplus import RecordsUse
 from accord.learning.aggregate import aggregate
 from accord.learning.agnostic import AgnosticPrivateLearner
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from accord.learning.density.estimator import PrivateDensity
 
 __all__ = [
+    "ABSTAIN",
     "AgnosticPrivateLearner",
     "BoostedPrivateLearner",
     "CoarseRelease",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord._abstain import ABSTAIN
+from accord.core.turns import Interrupts, watched
 from accord.couplings import Coupled, Coupling
 from accord.distributions import Measure
 from accord.randomness import SharedRandomness, ambient_seed
@@ -29,12 +30,32 @@ _DRAWS = 16
 _DECODED = 200
 
 
-def run(coupling: Coupling, laws: Sequence[Any], *, records: int, draws: int, key: str) -> Coupled:
-    """Couple the laws; the suite's own call, which must not raise."""
+_GUARD = (
+    "whatever goes wrong with one law must be that law's abstention and change nothing for the others, but couple "
+    "raised {error} where one law {bad}. Ask each law inside alone(lambda: ..., failed=None) of accord.couplings, "
+    "isinstance included (it asks for __class__), and vote ABSTAIN for a law that failed or is no law of yours."
+)
+
+
+def run(
+    coupling: Coupling, laws: Sequence[Any], *, records: int, draws: int, key: str, bad: str | None = None
+) -> Coupled:
+    """Couple the laws; the suite's own call, which must not raise, whatever one law does: ``bad`` says what."""
+    interrupts = Interrupts()
     try:
-        return coupling.couple(list(laws), records=records, draws=draws, shared=SharedRandomness(key))
-    except Exception as error:
-        raise CouplingFault(f"couple raised {type(error).__name__}") from error
+        with watched() as interrupts:
+            return coupling.couple(list(laws), records=records, draws=draws, shared=SharedRandomness(key))
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        if interrupts.raised is not None:
+            raise
+        name = type(error).__name__
+        if bad is None:
+            message = (
+                f"couple must give every law of the case a vote, and it raised {name}: laws, records and draws are "
+                "those of the case, which the coupling must take."
+            )
+            raise CouplingFault(message) from error
+        raise CouplingFault(_GUARD.format(error=name, bad=bad)) from error
 
 
 # --- form -------------------------------------------------------------------------------------------------------------
@@ -110,9 +131,13 @@ def check_isolation(coupling: Coupling, laws: Sequence[Any], *, others: Sequence
     count = len(laws)
     for place in range(count):
         rest = [block for block in range(count) if block != place]
-        for other in (*others, ABSTAIN, *(poison() if place == 0 else ())):
+        for other, bad in (
+            *((other, None) for other in others),
+            (ABSTAIN, "is ABSTAIN"),
+            *(poison() if place == 0 else ()),
+        ):
             changed = [other if block == place else law for block, law in enumerate(laws)]
-            keys = run(coupling, changed, records=records, draws=_DRAWS, key="replay").keys
+            keys = run(coupling, changed, records=records, draws=_DRAWS, key="replay", bad=bad).keys
             if not _same(keys[:, rest], base[:, rest]):
                 raise CouplingFault("a change of one law changed another block's vote")
         keys = run(coupling, [laws[block] for block in rest], records=records, draws=_DRAWS, key="replay").keys
@@ -152,12 +177,12 @@ def check_rare_influence(
 
 def check_poison(coupling: Coupling, laws: Sequence[Any], *, records: int) -> None:
     """Refuse couplings in which a law that cannot be used does anything but abstain, alone."""
-    for bad in (ABSTAIN, *poison()):
-        keys = run(coupling, [bad, *laws], records=records, draws=_DRAWS, key="replay").keys
+    for law, bad in ((ABSTAIN, "is ABSTAIN"), *poison()):
+        keys = run(coupling, [law, *laws], records=records, draws=_DRAWS, key="replay", bad=bad).keys
         if not all(key is ABSTAIN for key in keys[:, 0]):
-            raise CouplingFault("a law that cannot be used does not abstain")
+            raise CouplingFault(f"a law that cannot be used does not abstain in every draw: one that {bad}")
         if any(key is ABSTAIN for key in keys[:, 1:].ravel().tolist()):
-            raise CouplingFault("a law abstained because of another block's law")
+            raise CouplingFault(f"a law abstained because of another block's law, one that {bad}")
 
 
 def _same(first: NDArray[np.object_], second: NDArray[np.object_]) -> bool:
@@ -175,21 +200,25 @@ def _state() -> bytes:
 # --- laws that cannot be used -----------------------------------------------------------------------------------------
 
 
-def poison() -> Iterator[Any]:
-    """Yield a law that raises whatever is asked, one that answers NaN, and things that are no laws."""
-    yield _Raising()
-    yield _Nan()
-    yield object()
-    yield "a law"
-    yield None
+def poison() -> Iterator[tuple[Any, str]]:
+    """Yield laws that raise whatever is asked, one that answers NaN, things that are no laws; and what each does."""
+    yield _Raising(ArithmeticError), "raises ArithmeticError at every question, __class__ included"
+    yield _Raising(SystemExit), "raises SystemExit at every question, __class__ included"
+    yield _Nan(), "answers NaN"
+    yield object(), "is a plain object"
+    yield "a law", "is a text"
+    yield None, "is None"
 
 
 @final
 class _Raising:
     """Raises an error of its own at every question."""
 
+    def __init__(self, error: type[BaseException]) -> None:
+        object.__setattr__(self, "error", error)
+
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - it never returns
-        raise ArithmeticError(name)
+        raise object.__getattribute__(self, "error")
 
 
 @final
