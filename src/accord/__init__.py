@@ -15,8 +15,13 @@ __all__ = ["PrivateDensity", "__version__"]
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
     """Load what needs scikit-learn when it is first asked for."""
     if name == "PrivateDensity":
-        from accord.learning.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
-
+        try:
+            from accord.learning.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != "sklearn":
+                raise
+            message = 'PrivateDensity needs scikit-learn, which is not installed: pip install "accord[sklearn]".'
+            raise ModuleNotFoundError(message, name=error.name) from None
         return PrivateDensity
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)

@@ -17,6 +17,7 @@ from accord.couplings import (
     NormalLattice,
     ParameterRounding,
     PoissonCoupling,
+    Premises,
     RaceCoupling,
     ShiftRounding,
 )
@@ -269,7 +270,17 @@ def test_method_A_runs_with_a_joint_coupling() -> None:
         PrivateLearner(
             GaussianLearner(dimension=4), coupling=HashedLattice(dimension=4, record_by_record=True), **CERTIFIED
         )
-    own = NormalLattice(dimension=4)
+
+    class Own:
+        isolated = True
+
+        def premises(self, *, records: int) -> Premises:
+            return Premises(marginals=True, agreement="tuples")
+
+        def couple(self, laws: Any, **sizes: Any) -> Any:
+            raise NotImplementedError
+
+    own = Own()
     assert PrivateLearner(GaussianLearner(dimension=4), coupling=own, **CERTIFIED).sampler.coupling is own
 
 

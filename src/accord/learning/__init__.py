@@ -42,7 +42,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
     """Load what needs scikit-learn when it is first asked for."""
     if name == "PrivateDensity":
-        from accord.learning.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
+        from accord import PrivateDensity  # noqa: PLC0415 - an optional dependency
 
         return PrivateDensity
     message = f"module {__name__!r} has no attribute {name!r}"

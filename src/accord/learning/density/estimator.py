@@ -22,6 +22,7 @@ from accord.learning.density.columns_in import (
     without_cells,
 )
 from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
+from accord.learning.density.fits import tell_of_earlier_fits
 from accord.learning.density.plan import density_plan
 from accord.learning.density.progress_bar import progress_bar
 from accord.learning.density.refine._mixture_fit import LEAST_PART
@@ -31,6 +32,7 @@ from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.intake import take_in
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
+from accord.ledger.spending import SPENT
 from accord.privacy import ApproxDP
 from accord.randomness import Generator, SharedRandomness
 
@@ -39,24 +41,15 @@ __all__ = ["PrivateDensity"]
 _NOT_FOR_RELEASE = "NOT FOR RELEASE: this part depends on the data beyond what the guarantee covers."
 
 
+_CURATORS = frozenset({"curator_report_"})
+"""Attributes that depend on the data beyond the guarantee."""
+
+
 class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Fit any density estimator privately, without bounds on the data (theory 7: couple, then refine).
 
     Columns are located by votes of blocks; an opening model is released; rounds of private looks at the data make it
     better. Every stage is private by itself and later ones see what earlier ones released, never their data.
-
-    Formal guarantees
-    -----------------
-    - Privacy: one `fit` is ``(epsilon, delta)`` under replacing one unit, `guarantee_`; a second `fit` spends as much
-      again, also on the same data. Everything public of a fitted object follows from what was released:
-      `curator_report_` alone does not, and says so.
-    - A record that is missing, infinite or no number never stops a fit: within its block it is left out, in later
-      rounds it counts for nothing.
-    - The unit may have another number of records, which may stand anywhere in the table.
-    - ``random_state`` fixes what blocks share and what `sample` draws, never the blocks or the noise of a release: two
-      fits differ.
-    - Not promised: an answer (then `NothingReleased`, and the budget is spent), or accuracy with few records. What
-      happens before `fit`, in earlier steps of a pipeline say, is not private.
 
     Parameters
     ----------
@@ -86,11 +79,25 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     report_
         Stages, budgets, parameters and what was released: may be shown to anyone.
     curator_report_
-        Agreement of the blocks: not for release.
+        Agreement of the blocks: not for release. It stays with the fitted object: pickles and copies leave it out.
 
-    Source
-    ------
-    theory 7, S5, S9, C2; proof page ``docs/proofs/private-density.md``.
+    Notes
+    -----
+    Formal guarantees:
+
+    - Privacy: one `fit` is ``(epsilon, delta)`` under replacing one unit, `guarantee_`; a second `fit` spends as much
+      again, also on the same data, so a search over a grid or cross-validation spends (folds x candidates) times as
+      much: hand every fit a ledger. Everything public of a fitted object follows from what was released:
+      `curator_report_` alone does not, and says so.
+    - A record that is missing, infinite or no number never stops a fit: within its block it is left out, in later
+      rounds it counts for nothing.
+    - The unit may have another number of records, which may stand anywhere in the table.
+    - ``random_state`` fixes what blocks share and what `sample` draws, never the blocks or the noise of a release: two
+      fits differ.
+    - Not promised: an answer (then `NothingReleased`, and the budget is spent), or accuracy with few records. What
+      happens before `fit`, in earlier steps of a pipeline say, is not private.
+
+    Source: theory 7, S5, S9, C2; proof page ``docs/proofs/private-density.md``.
 
     Examples
     --------
@@ -150,6 +157,16 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             If a column, named, had no answer. All has been spent.
 
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, groups=groups, ledger=ledger)
+        except BaseException as error:
+            if SPENT not in getattr(error, "__notes__", ()) and not isinstance(error, NothingReleased):
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+
+    def _fit(self, X: Any, *, groups: ArrayLike | None, ledger: Ledger | None) -> Self:  # noqa: ANN401
         epsilon, delta = _check.epsilon(self.epsilon), _check.delta(self.delta)
         family = family_of_estimator(self.estimator)
         self._check_rest(groups=groups)
@@ -160,9 +177,11 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
         rehearse(family, columns=records.shape[1])
-        self._forget()
+        if ledger is None:
+            tell_of_earlier_fits()
         what = f"private density: {family.words}, {records.shape[1]} columns"
         with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
+            self._forget()
             released = release_density(
                 records,
                 plan,
@@ -189,6 +208,9 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def sample(self, n_samples: int = 1) -> Any:  # noqa: ANN401 - an array, or a frame
         """Draw records from the released model: free of charge, as often as you like.
+
+        One array, not a pair of records and labels as from ``GaussianMixture.sample``: a component's number would be
+        of no use. ``X = density.sample(2)`` is right; ``X, y = density.sample(2)`` unpacks two records.
 
         Parameters
         ----------
@@ -318,6 +340,19 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 f"its laws live on a part of the line only, make sure that the records do."
             )
         return NothingReleased(message, guarantee=self.guarantee_, columns=wanting)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what may leave the process: all but what is for the curator alone."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in _CURATORS}
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an attribute that is not there
+        """Say why a copy has nothing for the curator."""
+        if name in _CURATORS and "guarantee_" in vars(self):
+            message = f"{name} stays with the object that was fitted: pickles and copies leave it out."
+            raise AttributeError(message)
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
