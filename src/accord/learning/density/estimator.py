@@ -162,8 +162,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit(X, groups=groups, ledger=ledger)
         except BaseException as error:
             if SPENT not in getattr(error, "__notes__", ()) and not isinstance(error, NothingReleased):
-                vars(self).clear()
-                vars(self).update(before)
+                self.__dict__.clear()
+                self.__dict__.update(before)
             raise
 
     def _fit(self, X: Any, *, groups: ArrayLike | None, ledger: Ledger | None) -> Self:  # noqa: ANN401
