@@ -1,8 +1,9 @@
 """A loss, a sensitivity or a number that is not the one of what runs is caught: each check, and what it catches."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import pytest
 
 from accord._exact import to_binary_fraction, to_fraction
 from accord.accounting import ConcentratedLoss, GaussianLoss, PrivacyAccountant, PrivacyLoss, loss_of
+from accord.errors import InvalidParameter
+from accord.marginals import NumericBinning
+from accord.marginals._counts import WHOLE
+from accord.marginals._quantiles import Sorted, check_quantiles, split_scores
 from accord.mechanisms import (
     AboveThreshold,
     BestOfDraws,
@@ -25,6 +30,7 @@ from accord.mechanisms import (
     TopK,
 )
 from accord.privacy import ApproxDP, PrivacyFilter, PureDP, Sensitivity
+from accord.testing import ReplayRandomness
 
 DELTA = 1e-6
 
@@ -142,3 +148,78 @@ def test_A14_what_is_data_keeps_its_binary_value() -> None:
     assert mechanism.law(scores) == mechanism.law([Fraction(score) for score in scores])
     mixed: list[Any] = [0.1, 0.2, Fraction(3)]
     assert mechanism.law(mixed) == mechanism.law(scores)
+
+
+PARTS = 2048
+
+
+def loss_of_a_level(epsilon: Fraction) -> float:
+    """The loss of all choices of a level together, from their exact laws, for a unit with a record in every part.
+
+    Part j is [j, j + 1), with points at a quarter and three quarters; others' weights 12 and 4 lie at j + 0.1 and
+    0.5. A record of weight 1 at j + 0.6 takes the scores (-8, -16) to (-7, -17).
+    """
+    starts = np.arange(PARTS, dtype=np.float64)
+    others = np.concatenate([starts + 0.1, starts + 0.5])
+    weights = np.concatenate([np.full(PARTS, 12), np.full(PARTS, 4), np.ones(PARTS, dtype=np.int64)])
+    with_unit, without = (
+        Sorted.of(np.concatenate([others, own]), weights, WHOLE) for own in (starts + 0.6, starts + 2.0 * PARTS)
+    )
+    mechanism = Exponential(sensitivity=2 * WHOLE, epsilon=epsilon)
+    total = 0.0
+    laws: dict[tuple[int, ...], float] = {}
+    for start in starts:
+        part, grid = (start, start + 1.0), start + np.array([0.25, 0.75])
+        pair = [split_scores(numbers, grid, part=part, share=Fraction(1, 2)) for numbers in (with_unit, without)]
+        key = (*pair[0].tolist(), *pair[1].tolist())
+        if key not in laws:
+            p, q = mechanism.law(pair[0]), mechanism.law(pair[1])
+            laws[key] = max(abs(math.log1p(float(p[at] / q[at] - 1))) for at in p)
+        total += laws[key]
+    return total
+
+
+def test_A11_whole_scores_are_not_rounded_where_choices_run_in_parallel() -> None:
+    for epsilon in (Fraction(1, 10**7), Fraction(1, 1000), Fraction(1)):
+        check_quantiles(levels=12, whole=WHOLE, epsilon=12 * (epsilon + Fraction(PARTS + 1, 1 << 46)))
+        assert Exponential(sensitivity=2 * WHOLE, epsilon=epsilon).step <= 1
+        assert loss_of_a_level(epsilon) <= epsilon
+
+
+def test_A11_a_coarser_grid_is_caught_and_refused_before_anything_is_drawn() -> None:
+    """The mutant of 0.1.0: at these budgets scores are rounded to multiples of 16, in every part on its own."""
+    epsilon = Fraction(1, 1 << 29)
+    assert Exponential(sensitivity=2 * WHOLE, epsilon=epsilon).step == 16
+    assert loss_of_a_level(epsilon) > 1.5 * epsilon
+    asked = 12 * (epsilon + Fraction(PARTS + 1, 1 << 46))
+    with pytest.raises(InvalidParameter, match="epsilon is too small"):
+        check_quantiles(levels=12, whole=WHOLE, epsilon=asked)
+    check_quantiles(levels=12, whole=1, epsilon=asked)  # one record a unit: never coarser than 1
+    values, names = np.arange(8.0), list("aabbccdd")
+    for how in ({"bounds": (0.0, 9.0)}, {"around": (4.0, 3.0)}, {}):
+        source, untouched = ReplayRandomness(3), ReplayRandomness(3)
+        with pytest.raises(InvalidParameter, match="epsilon"):
+            NumericBinning.private(values, epsilon=asked, cells=4096, units=names, randomness=source, **how)  # type: ignore[arg-type]
+        noise = DiscreteLaplace(sensitivity=1, scale=10**9)
+        assert noise.release(0, randomness=source).value == noise.release(0, randomness=untouched).value
+
+
+def holds_for_all_units(bound_of: Callable[[ClampedSum], Fraction], *, lower: int, upper: int) -> bool:
+    """Say whether a sensitivity covers every pair of units with one to three records at the bounds or beyond."""
+    query = ClampedSum(lower=lower, upper=upper, contributions=3)
+    units = [unit for size in (1, 2, 3) for unit in product((lower - 1.0, upper + 1.0), repeat=size)]
+    sums = [query.value([*unit, 0.0], units=[*("a" * len(unit)), "b"]) for unit in units]
+    return max(sums) - min(sums) <= bound_of(query)
+
+
+@pytest.mark.parametrize("ends", [(100, 101), (-101, -100), (-3, 2)])
+def test_A1_a_sensitivity_holds_for_units_with_other_numbers_of_records(ends: tuple[int, int]) -> None:
+    lower, upper = ends
+    assert holds_for_all_units(lambda query: query.sensitivity.bound, lower=lower, upper=upper)
+
+
+@pytest.mark.parametrize("ends", [(100, 101), (-101, -100)])
+def test_A1_the_moves_of_single_records_added_up_are_caught(ends: tuple[int, int]) -> None:
+    """The mutant of 0.1.0: m times the move of one record, for units that all have m."""
+    lower, upper = ends
+    assert not holds_for_all_units(lambda query: 3 * (query.upper - query.lower), lower=lower, upper=upper)
