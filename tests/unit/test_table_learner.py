@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
+from accord.learning.declared import cuts
 from accord.learning.declared.learner import TableLearner
 from accord.learning.declared.model import TableModel
 from accord.ledger import Ledger
@@ -234,3 +235,50 @@ def test_refusals() -> None:
     for cells in (1, 3, 5000):
         with pytest.raises(InvalidParameter, match="cells"):
             TableLearner(Schema(columns=(number(),)), epsilon=1, delta="1e-6", cells=cells)
+
+
+# --- constants --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constant", [0.0, 7.3, -123456.789, 1e-9])
+def test_J7_a_constant_without_bounds_comes_out_constant(constant: float) -> None:
+    values = np.full(10_000, constant)
+    letters = np.random.default_rng(5).integers(0, 2, 10_000)
+    cells, _ = rows_of(table((number(), values), (LETTERS, letters.astype(np.int32))), epsilon=2)
+    assert (cells[~np.isnan(cells)] == constant).all()
+    assert np.isnan(cells).mean() < 0.02
+
+
+def test_J7_a_constant_has_no_missing_cells_that_are_noise() -> None:
+    """The interval of a share of 0 begins above 0 with a chance of at most 5 in 100: five in a row never do."""
+    given = table((number(), np.zeros(10_000)))
+    assert any((rows_of(given, seed=seed)[0] == 0).all() for seed in range(5))
+
+
+def test_J7_missing_cells_of_a_constant_stay() -> None:
+    values = np.full(10_000, 5.0)
+    values[:3000] = np.nan
+    cells = rows_of(table((number(), values)))[0]
+    assert 0.25 < np.isnan(cells).mean() < 0.35
+    assert (cells[~np.isnan(cells)] == 5).all()
+
+
+def test_J7_a_second_value_that_many_share_is_no_constant() -> None:
+    values = np.where(np.arange(10_000) % 10 == 0, 40.0, 0.0)
+    cells = rows_of(table((number(), values)))[0]
+    assert 0.05 < (cells == 40).mean() < 0.15
+    assert (cells == 0).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("decimals", "edges", "cell"),
+    [(None, [-1e-18, 0, 5e-324, 1e-18], (0, 5e-324)), (2, [-0.005, 0.005], (-0.005, 0.005))],
+)
+def test_J7_ends_a_hair_apart_are_one_cell(decimals: int | None, edges: list[float], cell: tuple[float, float]) -> None:
+    binning = NumericBinning(edges, decimals=decimals, missing=True)
+    found = cuts._constant(binning, (0.0, 0.0), decimals=decimals)
+    assert found == NumericBinning(cell, decimals=decimals, missing=True)
+    assert cuts._constant(binning, None, decimals=decimals) is None  # bounds were declared
+    assert cuts._constant(binning, (0.0, 1.0), decimals=decimals) is None  # it was located with a spread
+    wide = NumericBinning([*edges, 40.0], decimals=decimals, missing=True)
+    assert cuts._constant(wide, (0.0, 0.0), decimals=decimals) is None

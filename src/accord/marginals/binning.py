@@ -309,11 +309,13 @@ class NumericBinning:
         """Return how much the density rises across each cell, over its mean: as towards the gentler neighbour."""
         if masses.shape[0] < self.cells:
             raise InvalidParameter("masses must be one probability a code.")
+        if self.cells == 1:
+            return np.zeros(1)
         ends = np.array(self.edges)
         widths = np.maximum(np.diff(ends), (ends[-1] - ends[0]) * 1e-9)  # a cell may be a single float
         heights = masses[: self.cells] / widths
         middles = ends[:-1] + widths / 2
-        rises = np.diff(heights) / np.diff(middles) if self.cells > 1 else np.zeros(0)
+        rises = np.diff(heights) / np.diff(middles)
         before, after = np.concatenate([[0.0], rises]), np.concatenate([rises, [0.0]])
         gentle = np.where(before * after > 0, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
         relative = np.divide(gentle * widths, heights, out=np.zeros(self.cells), where=heights > 0)

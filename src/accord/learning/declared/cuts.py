@@ -25,6 +25,8 @@ _LOCATION_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(3, 20), Fraction(
 _LOCATION_DELTA, _ATOMS_DELTA = Fraction(1, 10), Fraction(1, 10)
 _ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), 4
 _WHOLE_CELLS = 64
+_HAIR, _HAIR_OF_ZERO = 2.0**-26, 2.0**-46
+"""So much of a located constant, or so far from zero, is no spread: ends this close say that the column is constant."""
 _MOST_EPSILON = Fraction(1000)
 _LEAST_EPSILON = Fraction(1, 10_000)
 """With cells that are found privately; the tables of any cells can be planned from it on, and are noise below it."""
@@ -310,7 +312,27 @@ def _binning(
         refined = _only(released.value).with_frequent(
             clipped, epsilon=for_atoms, delta=cut.delta, most=cut.atoms, units=table.units, randomness=source
         )
-    return _only(refined.value)
+    cells = _only(refined.value)
+    return _constant(cells, around, decimals=decimals) or cells
+
+
+def _constant(
+    binning: NumericBinning, around: tuple[float, float] | None, *, decimals: int | None
+) -> NumericBinning | None:
+    """Return one cell for a column that was located as a constant and of which nothing else was released.
+
+    What was cut between ends a hair apart is noise: cells that no numbers tell apart. Another value that many records
+    share has a cell beyond the ends, and then the column is no constant.
+    """
+    if around is None or around[1] > 0:
+        return None
+    value = around[0] if decimals is None else round(around[0], decimals)
+    reach = max(abs(value) * _HAIR, _HAIR_OF_ZERO, 0.0 if decimals is None else 0.5 * 10.0**-decimals)
+    if binning.edges[0] < value - reach or binning.edges[-1] > value + reach:
+        return None
+    half = 0.0 if decimals is None else 0.5 * 10.0**-decimals
+    cell = (value - half, value + half) if half else (value, math.nextafter(value, math.inf))
+    return NumericBinning(cell, decimals=decimals, missing=True)
 
 
 def _only(value: object) -> NumericBinning:

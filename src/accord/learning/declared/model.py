@@ -77,7 +77,9 @@ class TableModel:
 
     def _without_missing(self, codes: Ints, generator: Generator) -> Ints:
         """Draw again the rows that have a missing cell where none may be; what is left then, from single columns."""
-        required = [place for place, column in enumerate(self.schema.read) if column.required]
+        required = [
+            place for place, column in enumerate(self.schema.read) if column.required or self._is_whole_constant(place)
+        ]
         missing = [self.law.domain.columns[place].size - 1 for place in required]
         if not required:
             return codes
@@ -90,6 +92,13 @@ class TableModel:
             wrong = codes[:, place] == last
             codes[wrong, place] = _draw(self.law.marginal([place])[:last], int(wrong.sum()), generator)
         return codes
+
+    def _is_whole_constant(self, place: int) -> bool:
+        """Whether a column is one number, and no missing cells of it were released above the noise."""
+        binning, errors = self.binnings[place], self.law.errors
+        if binning is None or binning.cells > 1 or not binning.missing or errors is None:
+            return False
+        return float(errors.columns[place].low[-1]) <= 0
 
 
 def _draw(masses: NDArray[np.float64], count: int, generator: Generator) -> Ints:
