@@ -1,6 +1,7 @@
 """The partition: exact sizes, whole units, and nothing about the records."""
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from accord import learning
 from accord.couplings import RaceCoupling, ShiftRounding
 from accord.distributions import Categorical, Distribution
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
@@ -294,3 +296,13 @@ def test_A6_the_order_of_blocks_is_in_no_pickle_and_no_repr() -> None:
         assert len(text) < 8 * len(ROWS)
         assert order[:4].tobytes() not in text
         assert repr(order[:4].tolist()).encode() not in text
+
+
+def test_A6_units_are_put_in_an_order_in_one_place_only() -> None:
+    """Whatever else arranges things in this room arranges what was released: points of a sketch."""
+    room = Path(learning.__file__).parent
+    arranging = re.compile(r"\.(permutation|permuted|shuffle)\(")
+    found = {
+        path.relative_to(room).as_posix() for path in room.rglob("*.py") if arranging.search(path.read_text("utf-8"))
+    }
+    assert found == {"blocks.py", "density/sketch_fit.py"}

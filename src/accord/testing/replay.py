@@ -13,7 +13,7 @@ class ReplayRandomness(PrivateRandomness):
     """Stand in for `PrivateRandomness` with bytes that depend on a key alone.
 
     Not private: never release anything with it. It makes tests on neighbours comparable (same noise, other data) and
-    runs repeatable. Copies and pickles start again from the beginning.
+    runs repeatable: it fixes the blocks of a release, too. Copies and pickles start again from the beginning.
 
     Formal guarantees
     -----------------
