@@ -1,7 +1,9 @@
 """``accord audit``: how much epsilon is lost for certain."""
 
+import math
 import runpy
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from accord import __version__, _check
 from accord.audit import Evidence, audit_laws, audit_runs
 from accord.cli.audit_targets import TARGETS, Target
 from accord.cli.document import as_json
-from accord.cli.guard import REFUTED, Stop, guarded
+from accord.cli.guard import REFUTED, Stop, guarded, say
 from accord.errors import AccordError, InvalidParameter
 from accord.ledger.figures import as_float, exact_text
 
@@ -114,12 +116,34 @@ def _evidence(target: Target, *, runs: int, confidence: str, progress: Any) -> E
     )
 
 
+class _Lines:
+    """Progress where there is no terminal: a line at each tenth of the runs, with the time that is likely left."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._told = -1
+
+    def __call__(self, done: int, all_runs: int) -> None:
+        """Tell on stderr."""
+        tenth = 10 * done // max(1, all_runs)
+        if tenth == self._told:
+            return
+        self._told = tenth
+        left = (time.monotonic() - self._began) * (all_runs - done) / done if done else None
+        about = "" if left is None else f", about {math.ceil(left)} s left"
+        say(f"running on both neighbours: {done} of {all_runs}{about}")
+
+
 @contextmanager
 def _progress(*, wanted: bool) -> Iterator[Any]:
-    if not wanted or not sys.stderr.isatty():
+    if not wanted:
         yield None
         return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("running on both neighbours")
         yield lambda done, all_runs: bar.update(task, completed=done, total=all_runs)
 

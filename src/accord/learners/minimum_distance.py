@@ -1,6 +1,6 @@
 """One of finitely many public laws, by minimum distance on the sets of Yatracos."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
@@ -100,7 +100,7 @@ class MinimumDistanceLearner:
 
     def __init__(
         self,
-        candidates: Iterable[Distribution | FiniteLaw],
+        candidates: Collection[Distribution | FiniteLaw],
         *,
         vc: int | None = None,
         draws: int = 100_000,
@@ -227,8 +227,8 @@ class _LabelCells:
 
 def _as_laws(candidates: object) -> tuple[Distribution, ...]:
     """Return the candidates as laws, or refuse them."""
-    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
-        raise InvalidParameter("candidates must be a list of laws.")
+    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Collection):
+        raise InvalidParameter("candidates must be a list of laws, of a length that is known: no iterator.")
     given = tuple(candidates)
     if not 1 <= len(given) <= _MOST:
         raise InvalidParameter(f"candidates must be 1 to {_MOST} laws: the work grows with the cube of their number.")

@@ -185,7 +185,8 @@ class PrivateLearner:
         NotEnoughRecords
             If there are fewer units than `required_records`. The text names the alpha that they can reach.
         InvalidParameter
-            If the columns are not as many as the learner has.
+            If the columns are not as many as the learner has, or ``records`` are fewer than its
+            ``least_records(columns)``, where it has that method.
 
         """
         if units < self.required_records:
@@ -193,6 +194,8 @@ class PrivateLearner:
         known = columns_of(self.learner)
         if known is not None and columns is not None and known != columns:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
+        if columns is not None:
+            self._refuse_short_tuples(columns)
 
     def release(
         self,
@@ -237,6 +240,19 @@ class PrivateLearner:
             self.again, released.value, isolation=self.sampler.isolation, seed=shared.seed("learn again")
         )
         return Release(model, released.guarantee, released.stages)
+
+    def _refuse_short_tuples(self, columns: int) -> None:
+        """Refuse tuples from which the learner says that it cannot learn: its ``least_records(columns)``."""
+        least = getattr(self.again, "least_records", None)
+        if not callable(least):
+            return
+        needed = _check.integer("least_records", least(columns), least=0)
+        if self.sampler.records < needed:
+            message = (
+                f"records must be at least {needed}, from which {type(self.again).__name__} can learn again, and is "
+                f"{self.sampler.records}. Nothing was spent."
+            )
+            raise InvalidParameter(message)
 
     def _kept(self, given: Intake, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Intake:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
