@@ -382,9 +382,10 @@ def test_delta_not_below_one_over_n_is_a_warning(frozen: list[dict[str, Any]]) -
     assert result.exit_code == 0
     assert result.stderr.count("\n") == 1
     assert "warning: delta" in result.stderr
-    assert "which is 10" in result.stderr
-    assert len(json.loads(result.stdout)["warnings"]) == 1
-    assert synth("d.csv", "s.toml", "--force", delta="0.099").stderr == ""
+    assert "times their number is 1)" in result.stderr
+    assert [one["code"] for one in json.loads(result.stdout)["warnings"]] == ["delta-too-large"]
+    assert "not far below" in synth("d.csv", "s.toml", "--force", delta="0.099").stderr
+    assert synth("d.csv", "s.toml", "--force", delta="0.0099").stderr == ""
     write("d.csv", "x,who\n" + "1,p\n1,q\n" * 10)
     found = synth("d.csv", "s.toml", "--force", "--unit", "who", epsilon="1", delta="1/2").stderr
     assert "number of units (which is 2)" in found
@@ -549,7 +550,7 @@ def test_demo(*, as_json: bool) -> None:
     assert (len(lines), lines[0]) == (10_001, header)
     carriers = {line.split(",")[3] for line in lines[1:]}
     assert {"UA", "B6", "EV"} <= carriers
-    assert "(1, 1e-6)-differential privacy" in Path("to/flights-report.html").read_text(encoding="utf-8")
+    assert "(1, 1e-8)-differential privacy" in Path("to/flights-report.html").read_text(encoding="utf-8")
     command = json.loads(result.stdout)["commands"][0] if as_json else result.stdout.splitlines()[1].strip()
     assert command.startswith(f"accord synth {EXAMPLES / 'flights.parquet'} --schema")
     refused(call("demo", "--out", "none"), "--out", "folder")

@@ -26,6 +26,7 @@ import accord.learning.declared.learner
 import accord.learning.density.locate
 from accord.cli.app import app
 from accord.cli.guard import guarded
+from accord.core import Verdict, tell
 from accord.errors import BudgetExceeded, InvalidParameter
 from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger, spending
@@ -140,11 +141,12 @@ def test_what_is_refused_before_is_not_spent(capsys: pytest.CaptureFixture[str])
 def test_numerical_warnings_stay_off_the_terminal_and_accords_own_do_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: str
 ) -> None:
-    own = "charge 3 is spent but could not be confirmed: the disk is full."
+    told = Verdict("charge-unconfirmed", "charge 3 is spent but could not be confirmed: the disk is full.")
+    own = str(told)
 
     def odd(**_: object) -> None:
         warnings.warn(CANARY, RuntimeWarning, stacklevel=1)
-        warnings.warn(own, RuntimeWarning, stacklevel=1)
+        tell(told)
 
     def leaves(code: int) -> NoReturn:
         raise SystemExit(code)

@@ -24,6 +24,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.core import VerdictWarning
 from accord.errors import BudgetExceeded, InvalidParameter, LedgerError
 from accord.ledger import Ledger, _sqlite_file, figures, spending, verify_ledger
 from accord.ledger._sqlite import SqliteStore
@@ -1007,7 +1008,7 @@ def test_an_error_of_any_name_comes_out_as_it_is_and_is_noted(path: Path, name: 
 
 def test_a_step_that_settles_its_own_charge_loses_neither_value_nor_error(path: Path) -> None:
     with Ledger.create(path, epsilon=5, delta=0) as ledger:
-        with pytest.warns(RuntimeWarning, match="abandoned already"), spending(ledger, PureDP(1), what="a"):
+        with pytest.warns(VerdictWarning, match="abandoned already"), spending(ledger, PureDP(1), what="a"):
             ledger.confirm(2)
         with pytest.raises(ZeroDivisionError), spending(ledger, PureDP(1), what="a"):  # noqa: PT012
             ledger.abandon(4)
@@ -1032,7 +1033,7 @@ def test_an_error_of_the_step_is_not_masked_by_one_of_the_ledger(path: Path) -> 
 
 def test_a_value_stands_if_only_its_confirmation_fails(path: Path) -> None:
     with Ledger.create(path, epsilon=5, delta=0) as ledger:
-        with pytest.warns(RuntimeWarning, match="could not be confirmed"), spending(ledger, PureDP(1), what="a"):
+        with pytest.warns(VerdictWarning, match="could not be confirmed"), spending(ledger, PureDP(1), what="a"):
             path.rename(path.with_name("moved"))
         path.with_name("moved").rename(path)
         assert ledger.statement().unconfirmed == 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accord.core import Verdict
 from accord.evaluation import evaluate, train_synthetic_test_real
 from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.marginals import PairError
@@ -161,7 +162,9 @@ def test_E83_the_page_says_what_is_promised() -> None:
         assert words in text, words
     assert "the whiskers" in text.lower()
     bare = report_page(
-        report(claims=(), unit_column=None, warnings=("mind the gap",), budget={"words": "half is left"})
+        report(
+            claims=(), unit_column=None, warnings=(Verdict("a-gap", "mind the gap"),), budget={"words": "half is left"}
+        )
     )
     for words in ("no part of the guarantee rests on", "one record", "mind the gap", "half is left"):
         assert words in bare
@@ -248,7 +251,8 @@ def broken(path: str, value: Any) -> dict[str, Any]:
         ("pairs/0/labels", [["a"], ["b"]], "pair of labels"),
         ("pairs/0/shares/0/0", 0.9, "sum to 1"),
         ("rows", 1.5, "rows"),
-        ("warnings", ["x", 3], "warnings.1"),
+        ("warnings", [{"code": "x", "text": 3}, "x"], "warnings.0.text"),
+        ("warnings", ["x"], "warnings.0."),
     ],
 )
 def test_a_release_that_was_changed_is_found(path: str, value: Any, words: str) -> None:

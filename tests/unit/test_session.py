@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from accord.core import VerdictWarning
 from accord.errors import AccordError, BudgetExceeded, InvalidParameter, LedgerError
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Laplace, StableMode
 from accord.privacy import AdaptiveSession, ApproxDP, BudgetLedger, NoAnswer, PureDP, Release, best_composition
@@ -137,7 +138,7 @@ def test_E33_what_raises_keeps_its_charge(where: str) -> None:
 def test_a_value_that_cannot_be_confirmed_stands_with_a_warning() -> None:
     steps = Steps(deaf=True)
     session = AdaptiveSession([1], cap=PureDP(1), ledger=steps)
-    with pytest.warns(RuntimeWarning, match="charge 1 is spent but could not be confirmed: disk full"):
+    with pytest.warns(VerdictWarning, match="charge 1 is spent but could not be confirmed: disk full"):
         assert session.release(Talkative(steps), looking(steps)).value == 1
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from accord import __version__
 from accord.cli.document import composition
 from accord.cli.outcome import Outcome
+from accord.core import Verdict
 from accord.errors import DataError, InvalidParameter
 from accord.evaluation import Utility, evaluate, train_synthetic_test_real
 from accord.reports import Claim, Report, Stage, curator_page, tables_of
@@ -20,7 +21,7 @@ _MOST_TARGETS = 3
 _FEW_LABELS = 20
 
 
-def report_of(outcome: Outcome, rows: Sequence[NDArray[Any]], *, warnings: tuple[str, ...]) -> Report:
+def report_of(outcome: Outcome, rows: Sequence[NDArray[Any]], *, warnings: tuple[Verdict, ...]) -> Report:
     """Return the report of an outcome with these synthetic rows."""
     release, request = outcome.release, outcome.request
     columns, pairs = tables_of(rows, schema=outcome.schema, errors=release.errors)
@@ -66,7 +67,9 @@ def _claims(schema: Schema) -> list[Claim]:
     return claims
 
 
-def curator_account(outcome: Outcome, table: Table, rows: Sequence[NDArray[Any]], *, warnings: tuple[str, ...]) -> str:
+def curator_account(
+    outcome: Outcome, table: Table, rows: Sequence[NDArray[Any]], *, warnings: tuple[Verdict, ...]
+) -> str:
     """Return the curator's page: it depends on the real rows, outside the guarantee."""
     found = evaluate(table.columns, rows, schema=outcome.schema)
     return curator_page(

@@ -18,8 +18,8 @@ from accord.cli.ledger import ledger
 from accord.cli.plan import plan
 from accord.cli.schema import schema
 from accord.cli.synth import synth
+from accord.core import VerdictWarning
 from accord.errors import NotPrivateWarning
-from accord.ledger.spending import UNCONFIRMED
 
 __all__ = ["app", "main"]
 
@@ -56,7 +56,7 @@ def _common(
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Show a warning that accord itself gave, as a line; numerical warnings may depend on the data."""
-    if category is NotPrivateWarning or UNCONFIRMED in str(message):
+    if category in {NotPrivateWarning, VerdictWarning}:
         say(f"warning: {message}")
 
 

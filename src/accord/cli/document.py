@@ -9,6 +9,7 @@ import numpy as np
 from accord import __version__
 from accord._exact import to_fraction
 from accord.cli.outcome import Outcome
+from accord.core import Verdict
 from accord.distributions import Categorical, Distribution, Normal
 from accord.learning.declared.errors import TableErrors
 from accord.ledger import Statement
@@ -21,7 +22,7 @@ __all__ = ["as_json", "composition", "document", "law_document", "ledger_amounts
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
 
-def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
+def document(outcome: Outcome, *, warnings: tuple[Verdict, ...] = ()) -> dict[str, Any]:
     """Return everything that may be shown: it is the same for all data that lead to the same release."""
     answered = outcome.release.answered
     request = outcome.request
@@ -35,7 +36,7 @@ def document(outcome: Outcome, *, warnings: tuple[str, ...] = ()) -> dict[str, A
             **{name: str(path) for name, path in more.items() if answered and path is not None},
         },
         **({} if outcome.ledger is None else {"ledger": ledger_document(outcome.ledger)}),
-        "warnings": list(warnings),
+        "warnings": [verdict.document() for verdict in warnings],
     }
 
 

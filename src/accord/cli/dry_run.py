@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import median_low
 from typing import Any, final
 
 import pyarrow as pa
@@ -10,11 +11,14 @@ import pyarrow.parquet as pq
 from accord import _check
 from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.request import Request
+from accord.core import Verdict
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learning.declared.learner import TableLearner
 from accord.learning.density.plan import density_plan
 from accord.learning.synthesis import sample_plan
+from accord.learning.verdicts import FAIR, verdicts_of
 from accord.ledger.figures import short_text
+from accord.privacy import ApproxDP
 from accord.tables import Schema, read_header, read_schema
 from accord.tables.label_file import refuse_data_as_labels
 from accord.tables.names import normal_form, shown
@@ -22,7 +26,7 @@ from accord.tables.names import normal_form, shown
 __all__ = ["DryRun", "document", "dry_run"]
 
 _MOST_UNITS = 10**12
-_GOOD, _FAIR = 0.02, 0.1
+_GOOD = 0.02
 
 
 @final
@@ -34,6 +38,7 @@ class DryRun:
     lines: tuple[str, ...]
     errors: dict[str, float]
     enough: str
+    verdicts: tuple[Verdict, ...]
 
 
 def dry_run(request: Request, *, size: str | None) -> DryRun:
@@ -52,6 +57,7 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
     _refuse_missing_columns(request, schema)
     units = _units(request, schema, size=size)
     noun = "records" if schema.unit is None else "units"
+    promised = ApproxDP(numbers.epsilon, numbers.delta, unit=schema.unit or "record")
     if takes_blocks(request.learner):
         plan = sample_plan(
             block_learner(schema, name=request.learner),
@@ -69,18 +75,27 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
             f"one selection: epsilon {request.epsilon.strip()}, delta {request.delta.strip()}",
             f"typical error {plan.typical_error:.2g} in total variation, if the columns are of the learnt family",
         )
-        return DryRun(units=units, lines=lines, errors={}, enough=_word(plan.typical_error))
+        verdicts = verdicts_of(promised, units=units, typical_error=plan.typical_error)
+        enough = _word(plan.typical_error, "the typical error is {:.2g}")
+        return DryRun(units=units, lines=lines, errors={}, enough=enough, verdicts=verdicts)
     if density_family(schema, name=request.learner) is not None:
         stages = density_plan(units=units, columns=len(schema.read), epsilon=numbers.epsilon, delta=numbers.delta)
         located, rest = stages.location, stages.rest
         first = f"{located.blocks} blocks, {located.draws} draws, {_budget(located.epsilon, located.delta)}"
         steps = (f"locate {len(schema.read)} columns: {first}", f"open and refine: {_budget(*rest)}")
-        return DryRun(units=units, lines=steps, errors={}, enough="enough to locate the columns")
+        verdicts = verdicts_of(promised, units=units, weighted=schema.unit is not None)
+        return DryRun(units=units, lines=steps, errors={}, enough="enough to locate the columns", verdicts=verdicts)
     tables = TableLearner(schema, epsilon=numbers.epsilon, delta=numbers.delta).plan(
         units, several_records=schema.unit is not None
     )
     errors = tables.expected_errors
-    return DryRun(units=units, lines=tuple(tables.lines()), errors=errors, enough=_word(min(errors.values())))
+    return DryRun(
+        units=units,
+        lines=tuple(tables.lines()),
+        errors=errors,
+        enough=_word(median_low(errors.values()), "half of the columns have an expected error of {:.2g} at most"),
+        verdicts=verdicts_of(promised, units=units, weighted=schema.unit is not None, errors=errors),
+    )
 
 
 def document(found: DryRun) -> dict[str, Any]:
@@ -91,6 +106,7 @@ def document(found: DryRun) -> dict[str, Any]:
         "plan": list(found.lines),
         "expected_errors": dict(found.errors),
         "enough": found.enough,
+        "warnings": [verdict.document() for verdict in found.verdicts],
     }
 
 
@@ -98,13 +114,14 @@ def _budget(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon {short_text(epsilon, up=True)}, delta {short_text(delta, up=True)}"
 
 
-def _word(error: float) -> str:
-    """Return whether n is enough, by the expected error of the simplest tables."""
+def _word(error: float, said: str) -> str:
+    """Return whether n is enough, by the error of one law or of the better half of the columns."""
+    text = said.format(error)
     if error <= _GOOD:
-        return f"yes: the expected error of the simplest tables is {error:.2g}"
-    if error <= _FAIR:
-        return f"for rough shares only: the expected error of the simplest tables is {error:.2g}"
-    return f"no: the expected error of the simplest tables is {error:.2g}; more records or a larger epsilon are needed"
+        return f"yes: {text}"
+    if error <= FAIR:
+        return f"for rough shares only: {text}"
+    return f"no: {text}; more records or a larger epsilon are needed"
 
 
 def _units(request: Request, schema: Schema, *, size: str | None) -> int:

@@ -1,7 +1,7 @@
 """One synthesis from request to files: the order of its steps is part of the promise."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -13,12 +13,14 @@ from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.ledger import login_name
 from accord.cli.outcome import Outcome
 from accord.cli.request import Numbers, Request
+from accord.core import Verdict, tell
 from accord.core.unit_word import unit_word
 from accord.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.learners import Learner
 from accord.learning.declared.release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.learning.density.family import DensityFamily
 from accord.learning.synthesis import Synthesis, synthesise
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, Statement
 from accord.privacy import ApproxDP, Neighbouring
 from accord.reports import release_json, report_page
@@ -36,13 +38,22 @@ NO_MODEL = "no answer: no model fits what was released; nothing was written, and
 def run(
     request: Request,
     *,
-    warn: Callable[[str], None],
+    verdicts: Sequence[Verdict],
     progress: Callable[[], AbstractContextManager[Progress | None]],
 ) -> Outcome:
     """Check, read, charge, release, write, in this order.
 
     Nothing is opened before the numbers are checked, nothing is spent before all of the files are, and nothing is
     written unless there is an answer, but for the charge in the ledger.
+
+    Parameters
+    ----------
+    request
+        What is asked for.
+    verdicts
+        Where those are that are told meanwhile: the caller collects them.
+    progress
+        Gives a function that is told how far the steps are.
 
     Raises
     ------
@@ -52,23 +63,17 @@ def run(
         If the release was made but could not be written.
 
     """
-    warnings: list[str] = []
-
-    def note(message: str) -> None:
-        warnings.append(message)
-        warn(message)
-
     numbers = request.numbers()
     schema, engine = _schema(request)
     places = _places(request, schema=schema)
     with _ledger(request, numbers=numbers, schema=schema) as ledger:
         with _during(progress, "reading the table"):
             table = read_table(request.data, schema=schema)
-        _warn_of_delta(table, numbers=numbers, warn=note)
+        _tell_of_request(table, numbers=numbers, schema=schema, weighted=not takes_blocks(request.learner))
         with outputs([place for place in places.values() if place is not None]) as files:
             with progress() as report:
                 release, synthesis = engine(table, numbers, report, ledger)
-            statement = _statement(ledger, warn=note)
+            statement = _statement(ledger)
             outcome = Outcome(
                 request=request,
                 numbers=numbers,
@@ -79,7 +84,7 @@ def run(
             )
             if release.answered:
                 with _during(progress, "writing"):
-                    _write(outcome, table, files=files, places=places, warnings=tuple(warnings))
+                    _write(outcome, table, files=files, places=places, warnings=tuple(verdicts))
     return outcome
 
 
@@ -106,11 +111,11 @@ def _ledger(request: Request, *, numbers: Numbers, schema: Schema) -> AbstractCo
     return ledger
 
 
-def _statement(ledger: Ledger | None, *, warn: Callable[[str], None]) -> Statement | None:
+def _statement(ledger: Ledger | None) -> Statement | None:
     try:
         return None if ledger is None else ledger.statement()
     except LedgerError as error:  # the release is charged and made: it is not lost for want of a total
-        warn(f"warning: the total cannot be shown: {error}")
+        tell(Verdict("total-not-shown", f"the total of the ledger cannot be shown: {error}"))
         return None
 
 
@@ -155,14 +160,12 @@ def _ledger_files(where: str | None) -> list[Path]:
     return [Path(where), *(Path(f"{resolved}-{kind}") for kind in ("wal", "shm", "journal"))]
 
 
-def _warn_of_delta(table: Table, *, numbers: Numbers, warn: Callable[[str], None]) -> None:
+def _tell_of_request(table: Table, *, numbers: Numbers, schema: Schema, weighted: bool) -> None:
+    """Tell what public facts say, whatever the release will be."""
     count = len(table) if table.units is None else int(table.units.max()) + 1
-    kind = "records" if table.units is None else "units"
-    if numbers.delta * count >= 1:
-        warn(
-            f"warning: delta is not below 1 / number of {kind} (which is {count}), so the guarantee is weak: it would "
-            f"even allow to publish one of the {kind} as it is."
-        )
+    promised = ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, schema.unit or "record")
+    for verdict in verdicts_of(promised, units=count, weighted=weighted and table.units is not None):
+        tell(verdict)
 
 
 # --- learners ---------------------------------------------------------------------------------------------------------
@@ -235,7 +238,7 @@ def _write(
     *,
     files: Outputs,
     places: Mapping[str, Path | None],
-    warnings: tuple[str, ...],
+    warnings: tuple[Verdict, ...],
 ) -> None:
     rows = outcome.release.rows(outcome.numbers.rows, seed=outcome.numbers.seed)
     parquet = outcome.request.out.suffix.lower() == ".parquet"

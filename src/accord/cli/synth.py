@@ -15,6 +15,7 @@ from accord.cli.guard import NO_ANSWER, Stop, guarded, say
 from accord.cli.job import run
 from accord.cli.render import print_document, progress_bar
 from accord.cli.request import Request
+from accord.core import collected
 from accord.errors import InvalidParameter
 
 __all__ = ["perform", "synth"]
@@ -117,18 +118,20 @@ def _print_plan(found: DryRun, *, json: bool) -> None:
     for line in found.lines:
         print(f"  {line}")
     print(f"Is n = {found.units} enough? {found.enough}.")
+    sys.stdout.flush()
+    for verdict in found.verdicts:
+        say(f"warning: {verdict}")
 
 
 def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> None:
     """Run a request and print its outcome."""
-    warnings: list[str] = []
-
-    def warn(message: str) -> None:
-        warnings.append(message)
-        say(message)
-
-    outcome = run(request, warn=warn, progress=lambda: progress_bar(wanted=not json))
-    content = document(outcome, warnings=tuple(warnings))
+    with collected() as verdicts:
+        try:
+            outcome = run(request, verdicts=verdicts, progress=lambda: progress_bar(wanted=not json))
+        finally:
+            for verdict in verdicts:
+                say(f"warning: {verdict}")
+    content = document(outcome, warnings=tuple(verdicts))
     if json:
         sys.stdout.write(as_json({**content, "commands": list(commands)}))
     else:

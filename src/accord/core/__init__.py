@@ -1,6 +1,15 @@
 """What every road shares, and a reviewer reads first. It imports nothing of accord above it."""
 
 from accord.core.records import Cells, Records, cells_read_by, table_of_numbers
-from accord.core.verdict import Verdict, VerdictWarning, tell
+from accord.core.verdict import Verdict, VerdictWarning, collected, tell
 
-__all__ = ["Cells", "Records", "Verdict", "VerdictWarning", "cells_read_by", "table_of_numbers", "tell"]
+__all__ = [
+    "Cells",
+    "Records",
+    "Verdict",
+    "VerdictWarning",
+    "cells_read_by",
+    "collected",
+    "table_of_numbers",
+    "tell",
+]

@@ -2,15 +2,19 @@
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
 from accord.errors import InvalidParameter
 
-__all__ = ["Verdict", "VerdictWarning", "tell"]
+__all__ = ["Verdict", "VerdictWarning", "collected", "tell"]
 
 _CODE = re.compile(r"[a-z]+(-[a-z]+)*")
+_COLLECTED: ContextVar["list[Verdict] | None"] = ContextVar("collected verdicts", default=None)
 
 
 @final
@@ -69,5 +73,29 @@ class VerdictWarning(UserWarning):
 
 
 def tell(verdict: Verdict, *, stacklevel: int = 2) -> None:
-    """Give a verdict as a Python warning, at the caller's caller by default."""
-    warnings.warn(VerdictWarning(verdict), stacklevel=stacklevel + 1)
+    """Give a verdict as a Python warning, at the caller's caller by default, or to `collected` around it."""
+    into = _COLLECTED.get()
+    if into is None:
+        warnings.warn(VerdictWarning(verdict), stacklevel=stacklevel + 1)
+    elif verdict not in into:
+        into.append(verdict)
+
+
+@contextmanager
+def collected() -> Iterator[list[Verdict]]:
+    """Collect the verdicts that are told inside, each once, in place of warning: for accounts that show them.
+
+    Examples
+    --------
+    >>> with collected() as verdicts:
+    ...     tell(Verdict("delta-too-large", "choose a smaller delta."))
+    >>> [verdict.code for verdict in verdicts]
+    ['delta-too-large']
+
+    """
+    into: list[Verdict] = []
+    token = _COLLECTED.set(into)
+    try:
+        yield into
+    finally:
+        _COLLECTED.reset(token)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import tell
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
@@ -16,6 +17,7 @@ from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, count_units, unit_numbers
 from accord.learning.families import Family, family_of
 from accord.learning.records import as_records
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType, PureDP
@@ -218,6 +220,10 @@ def synthesise(
     release = private.release(
         table, units=numbered, shared=shared.child("release"), progress=progress, ledger=ledger, unit=unit
     )
+    promised = release.guarantee
+    if isinstance(promised, ApproxDP):
+        for verdict in verdicts_of(promised, units=plan.units, typical_error=plan.typical_error):
+            tell(verdict)
     model = None if isinstance(release.value, NoAnswerType) else release.value
     return Synthesis(model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None)
 

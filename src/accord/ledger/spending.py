@@ -1,9 +1,9 @@
 """Charge, compute, confirm: the order that every release with a ledger follows."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from accord.core import Verdict, tell
 from accord.errors import AccordError
 from accord.ledger import _words
 from accord.ledger.ledger import Ledger
@@ -53,4 +53,4 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
     try:
         ledger.confirm(charge)
     except AccordError as error:
-        warnings.warn(f"charge {charge} {UNCONFIRMED}: {error}", RuntimeWarning, stacklevel=3)
+        tell(Verdict("charge-unconfirmed", f"charge {charge} {UNCONFIRMED}: {error}"), stacklevel=3)

@@ -2,11 +2,11 @@
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NoReturn, TypeVar, final
 
 from accord._exact import Number
+from accord.core import Verdict, tell
 from accord.errors import AccordError, InvalidParameter
 from accord.privacy._relation import read_guarantees, refuse_other_relation
 from accord.privacy.best import best_composition
@@ -205,8 +205,8 @@ class AdaptiveSession(Generic[Data]):
         try:
             self._ledger.confirm(charge)
         except AccordError as error:
-            message = f"charge {charge} is spent but could not be confirmed: {error}"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+            text = f"charge {charge} is spent but could not be confirmed: {error}"
+            tell(Verdict("charge-unconfirmed", text), stacklevel=3)
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:

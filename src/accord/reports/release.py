@@ -78,7 +78,7 @@ def release_json(report: Report) -> str:
             for pair in report.pairs
         ],
         "budget": dict(report.budget),
-        "warnings": list(report.warnings),
+        "warnings": [verdict.document() for verdict in report.warnings],
     }
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
@@ -161,7 +161,7 @@ _SHAPE: dict[str, Any] = {
     ],
     "pairs": [{"names": [_TEXT], "labels": [[_TEXT]], "shares": [[_SHARE]], "expected_error": _or_none(_SHARE)}],
     "budget": {},
-    "warnings": [_TEXT],
+    "warnings": [{"code": _TEXT, "text": _TEXT}],
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from accord.core import Verdict
 from accord.privacy import ApproxDP
 from accord.reports.tables import ColumnTable, PairTable
 
@@ -83,7 +84,7 @@ class Report:
     budget
         What a ledger says: amounts and counts; empty without one.
     warnings
-        As printed.
+        Verdicts, as printed.
 
     """
 
@@ -102,7 +103,7 @@ class Report:
     columns: tuple[ColumnTable, ...]
     pairs: tuple[PairTable, ...]
     budget: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Verdict, ...] = ()
 
     @property
     def unit(self) -> str:

@@ -35,7 +35,7 @@ _FIRST_KINDS = ("number", "category")
 _POLICIES = ("refuse", "missing")
 _OUTSIDE = ("clamp", "unreadable")
 _ALWAYS = ("name", "kind")
-_READ = ("missing", "unreadable", "required")
+_READ = ("missing", "unreadable", "required", "mostly_missing")
 _KEYS: dict[str, tuple[str, ...]] = {
     "number": (*_ALWAYS, "decimals", "bounds", "outside", "edges", *_READ),
     "integer": (*_ALWAYS, "bounds", "outside", "edges", *_READ),
@@ -84,6 +84,8 @@ class Column:
         What happens to a cell that is not as declared: "refuse" the table, or count it as "missing".
     required
         Whether the output never has a missing cell; with "refuse", a missing cell of the input is refused too.
+    mostly_missing
+        Whether it is known that most of its cells are missing: then a release says nothing of it.
     bounds
         For numbers: the least and the largest value there can be; public. Dates as days, datetimes as seconds.
     outside
@@ -110,6 +112,7 @@ class Column:
     missing: tuple[str, ...] = ()
     unreadable: Policy = "refuse"
     required: bool = False
+    mostly_missing: bool = False
     bounds: tuple[float, float] | None = None
     outside: Outside = "clamp"
     edges: tuple[float, ...] = ()
@@ -176,6 +179,7 @@ def parse_column(entry: Mapping[str, Any], *, place: int, version: int, folder: 
         missing=missing,
         unreadable=cast("Policy", _choice(entry, "unreadable", _POLICIES, name=name)),
         required=_flag(entry, "required", name=name),
+        mostly_missing=_flag(entry, "mostly_missing", name=name),
         bounds=_bounds(entry.get("bounds"), pattern=pattern, kind=kind, name=name),
         outside=cast("Outside", _choice(entry, "outside", _OUTSIDE, name=name)),
         edges=_edges(entry.get("edges", []), name=name),

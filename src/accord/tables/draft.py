@@ -26,6 +26,7 @@ _HEAD = """\
 # Other keys:
 #   missing = ["NA"]             texts that mean missing, besides the empty cell
 #   required = true              the output never has a missing cell
+#   mostly_missing = true        most cells are missing, as you know: no warning says so
 #   unreadable = "missing"       count a cell that is not as declared as missing, instead of refusing the table
 version = 3
 

@@ -11,10 +11,13 @@ import numpy as np
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import tell
 from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter
 from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
+from accord.learning.declared.errors import table_errors
 from accord.learning.declared.model import TableModel
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
@@ -196,6 +199,11 @@ class TableLearner:
         ledger
             Charged after all checks and before the first look at a record.
 
+        Warns
+        -----
+        VerdictWarning
+            Of what a reader must know, see `accord.learning.verdicts`.
+
         Raises
         ------
         InvalidParameter
@@ -235,6 +243,15 @@ class TableLearner:
                 codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
             )
         model = TableModel(schema=self.schema, binnings=binnings, law=_law(released))
+        known = [column.name for column in self.schema.read if column.mostly_missing]
+        for verdict in verdicts_of(
+            promised,
+            units=count,
+            weighted=table.units is not None,
+            errors=table_errors(model),
+            mostly_missing=known,
+        ):
+            tell(verdict)
         return Release(model, promised, settled(run, promised))
 
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord._exact import Number
+from accord.core import tell
 from accord.core.unit_word import unit_word
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
@@ -19,6 +20,7 @@ from accord.learning.density.family import DensityFamily
 from accord.learning.density.plan import density_plan
 from accord.learning.density.release import release_density
 from accord.learning.synthesis import Synthesis
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP, Neighbouring
@@ -208,6 +210,8 @@ def release_by_density(
         found = release_density(
             table.records, plan, family, numbers=numbers, word=word, shared=shared.child("release"), progress=progress
         )
+    for verdict in verdicts_of(guarantee, units=units, weighted=table.units is not None):
+        tell(verdict)
     names = [column.name for column in table.schema.read]
     wanting = [names[place] for place in found.located.without_answer]
     law = found.law

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accord import __version__, _check
 from accord._exact import Number
+from accord.core import tell
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
 from accord.learning.density.columns_in import (
@@ -30,6 +31,7 @@ from accord.learning.density.rehearsal import rehearse
 from accord.learning.density.release import PrivateModel, release_density
 from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.intake import take_in
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.ledger.spending import SPENT
@@ -192,6 +194,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
+        for verdict in verdicts_of(guarantee, units=given.units, weighted=groups is not None):
+            tell(verdict)
         self.guarantee_ = guarantee
         self.report_ = self._report(released, units=given.units, family=family.words)
         self.curator_report_ = {
