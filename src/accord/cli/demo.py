@@ -25,7 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the synthetic flights.")] = Path(),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Make synthetic flights from 336,776 real ones, with epsilon 1 and delta 1e-6, and a report.
+    """Make synthetic flights from 336,776 real ones, with epsilon 1 and delta 1e-8, and a report.
 
     An earlier demo's output is replaced. Exit codes as for ``accord synth``.
     """
@@ -36,7 +36,7 @@ def demo(
             data=example(_DATA, stack=stack),
             schema=example(_SCHEMA, stack=stack),
             epsilon="1",
-            delta="1e-6",
+            delta="1e-8",
             rows="10000",
             out=out / _ROWS,
             report=out / _REPORT,

@@ -163,7 +163,8 @@ def _ledger_files(where: str | None) -> list[Path]:
 def _tell_of_request(table: Table, *, numbers: Numbers, schema: Schema, weighted: bool) -> None:
     """Tell what public facts say, whatever the release will be."""
     count = len(table) if table.units is None else int(table.units.max()) + 1
-    promised = ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, schema.unit or "record")
+    word = unit_word(schema.unit, named=table.units is not None)
+    promised = ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, word)
     for verdict in verdicts_of(promised, units=count, weighted=weighted and table.units is not None):
         tell(verdict)
 
