@@ -12,6 +12,7 @@ from accord import _check
 from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.request import Request
 from accord.core import Verdict
+from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learning.declared.learner import TableLearner
 from accord.learning.density.plan import density_plan
@@ -57,7 +58,7 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
     _refuse_missing_columns(request, schema)
     units = _units(request, schema, size=size)
     noun = "records" if schema.unit is None else "units"
-    promised = ApproxDP(numbers.epsilon, numbers.delta, unit=schema.unit or "record")
+    promised = ApproxDP(numbers.epsilon, numbers.delta, unit=unit_word(schema.unit, named=schema.unit is not None))
     if takes_blocks(request.learner):
         plan = sample_plan(
             block_learner(schema, name=request.learner),
