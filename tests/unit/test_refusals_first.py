@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from accord.cli.app import app
-from accord.errors import AccordError, InvalidParameter, NothingReleased
+from accord.errors import AccordError, InvalidParameter, NothingReleased, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, ScipyLearner
 from accord.learning import PrivateSampler
 from accord.learning.declared.discovery import discover
@@ -17,7 +17,7 @@ from accord.learning.declared.learner import TableLearner
 from accord.learning.synthesis import synthesise
 from accord.ledger.spending import SPENT
 from accord.randomness import SharedRandomness
-from accord.tables import Column, Schema, Table
+from accord.tables import Column, Schema, Table, parse_schema
 
 N = 1200
 GRID = [
@@ -117,3 +117,10 @@ def test_B7_a_tiny_epsilon_ends_a_synthesis_before_it_is_spent(tmp_path: Any) ->
 def test_B7_a_delta_too_small_for_one_column_names_the_column() -> None:
     with pytest.raises(InvalidParameter, match='too small to cut "bounded"'):
         TableLearner(Schema(columns=(BOUNDED,)), epsilon=1, delta="1e-30").plan(N)
+
+
+def test_B9_too_many_labels_are_refused_with_the_schema_and_by_name() -> None:
+    labels = ", ".join(f'"{place}"' for place in range(65_537))
+    text = f'version = 2\n[[columns]]\nname = "town"\nkind = "category"\ncategories = [{labels}]\n'
+    with pytest.raises(SchemaMismatch, match='"town" lists 65537 labels'):
+        parse_schema(text)
