@@ -18,12 +18,12 @@ import pytest
 from numpy.typing import NDArray
 
 from accord._exact import exp_lower
+from accord.core import Records
 from accord.couplings import Coupled, Coupling, Premises, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.learners import EmpiricalLearner
 from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, PrivateSampler
 from accord.learning._surplus import leave_out
-from accord.learning.intake import Intake
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
@@ -220,46 +220,45 @@ def caught(learner: Learners, patched: pytest.MonkeyPatch) -> bool:
     return any(len(changed(before, after)) > 1 for before, after in pairs)
 
 
-def rewire(patched: pytest.MonkeyPatch, cut: Callable[..., Iterator[Intake]]) -> None:
+def rewire(patched: pytest.MonkeyPatch, cut: Callable[..., Iterator[Records]]) -> None:
     patched.setattr(boosted, "cut_into_parts", cut)
     patched.setattr(agnostic, "cut_into_parts", cut)
 
 
-def rows_of(given: Intake, rows: NDArray[Any]) -> Intake:
-    numbers = np.asarray(given.numbers)[rows]
-    return Intake(records=given.records[rows], numbers=numbers, units=len(np.unique(numbers)), word=given.word)
+def owned(given: Records) -> NDArray[np.int64]:
+    return np.arange(given.size) if given.owners is None else given.owners
 
 
-def overlapping(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
+def overlapping(given: Records, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Records]:
     """Each part has half of the next one as well."""
     order = uniform_order(given.units, randomness=randomness)
     size = given.units // parts
     for part in range(parts):
         mine = np.take(order, np.arange(part * size, part * size + size + size // 2), mode="wrap")
-        yield rows_of(given, np.nonzero(np.isin(given.numbers, mine))[0])
+        yield given.of_rows(np.nonzero(np.isin(owned(given), mine))[0])
 
 
-def torn(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
+def torn(given: Records, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Records]:
     """Rows are dealt out, and a unit is in several parts: the charge for one part is then too small."""
-    order = uniform_order(len(given.records), randomness=randomness)
+    order = uniform_order(len(given.rows), randomness=randomness)
     size = len(order) // parts
     for part in range(parts):
-        yield rows_of(given, np.sort(order[part * size : (part + 1) * size]))
+        yield given.of_rows(np.sort(order[part * size : (part + 1) * size]))
 
 
-def by_value(given: Intake, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Intake]:
+def by_value(given: Records, *, parts: int, randomness: PrivateRandomness, **_: Any) -> Iterator[Records]:
     """Parts after sorting by what the records hold."""
-    first = np.full(given.units, 99)
-    np.minimum.at(first, given.numbers, given.records[:, 0])
+    first = np.full(given.units, 99.0)
+    np.minimum.at(first, owned(given), given.rows[:, 0])
     order = np.lexsort((uniform_order(given.units, randomness=randomness), first))
     size = given.units // parts
     for part in range(parts):
-        yield rows_of(given, np.nonzero(np.isin(given.numbers, order[part * size : (part + 1) * size]))[0])
+        yield given.of_rows(np.nonzero(np.isin(owned(given), order[part * size : (part + 1) * size]))[0])
 
 
 @pytest.mark.parametrize("cut", [overlapping, torn, by_value])
 @pytest.mark.parametrize("name", CASES)
-def test_wrong_parts(name: str, cut: Callable[..., Iterator[Intake]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_parts(name: str, cut: Callable[..., Iterator[Records]], monkeypatch: pytest.MonkeyPatch) -> None:
     learner = CASES[name](Revealing())
     assert not caught(learner, monkeypatch)
     rewire(monkeypatch, cut)
@@ -295,9 +294,9 @@ def surplus_moves(patched: pytest.MonkeyPatch) -> bool:
 def test_surplus_is_left_out_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not surplus_moves(monkeypatch)
 
-    def smallest(given: Intake, *, keep: int, **_: Any) -> Intake:
-        rows = np.sort(np.argsort(np.abs(given.records[:, 0]))[:keep])
-        return Intake(records=given.records[rows], numbers=np.arange(keep), units=keep, word=given.word)
+    def smallest(given: Records, *, keep: int, **_: Any) -> Records:
+        rows = np.sort(np.argsort(np.abs(given.rows[:, 0]))[:keep])
+        return Records(rows=given.rows[rows], owners=np.arange(keep), units=keep, word=given.word)
 
     monkeypatch.setattr(black_box, "leave_out", smallest)
     assert surplus_moves(monkeypatch)
@@ -306,18 +305,18 @@ def test_surplus_is_left_out_by_position(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_units_are_left_out_whole() -> None:
     generator = np.random.default_rng(604)
     numbers = np.concatenate([np.arange(50), generator.integers(0, 50, size=90)])
-    given = Intake(records=np.arange(140)[:, None], numbers=numbers, units=50, word="person")
+    given = Records(rows=np.arange(140)[:, None], owners=numbers, units=50, word="person")
     kept = leave_out(given, keep=20, in_place_key=None, randomness=ReplayRandomness(3))
-    names = numbers[kept.records[:, 0]]
+    names = numbers[kept.rows[:, 0]]
     assert len(np.unique(names)) == kept.units == 20
     assert len(names) == np.isin(numbers, names).sum()
     again = leave_out(
-        Intake(records=-given.records, numbers=numbers, units=50, word="person"),
+        Records(rows=-given.rows, owners=numbers, units=50, word="person"),
         keep=20,
         in_place_key=None,
         randomness=ReplayRandomness(3),
     )
-    assert np.array_equal(again.records, -kept.records)
+    assert np.array_equal(again.rows, -kept.rows)
 
 
 # --- mutants of what is made of the released values -------------------------------------------------------------------
@@ -356,15 +355,15 @@ def follows_data(learner: Learners, patched: pytest.MonkeyPatch) -> bool:
 def test_M6_the_choice_among_models_reads_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not follows_data(small_boosted(), monkeypatch)
     real = boosted.cut_into_parts
-    seen: list[Intake] = []
+    seen: list[Records] = []
 
-    def spying(given: Intake, **rest: Any) -> Iterator[Intake]:
+    def spying(given: Records, **rest: Any) -> Iterator[Records]:
         seen.append(given)
-        found: Iterator[Intake] = real(given, **rest)
+        found: Iterator[Records] = real(given, **rest)
         return found
 
     def likeliest(models: list[Any], **_: Any) -> int:
-        records = seen[-1].records
+        records = seen[-1].rows
         scores = [-np.inf if model is None else float(model.log_density(records).sum()) for model in models]
         return int(np.argmax(scores))
 
@@ -377,9 +376,9 @@ def test_M6_the_stand_in_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not follows_data(small_agnostic(), monkeypatch)
     real = AgnosticPrivateLearner._singles
 
-    def from_data(self: AgnosticPrivateLearner, given: Intake, **rest: Any) -> Iterator[Any]:
+    def from_data(self: AgnosticPrivateLearner, given: Records, **rest: Any) -> Iterator[Any]:
         for record in real(self, given, **rest):
-            yield given.records[:1] if record is None else record
+            yield given.rows[:1] if record is None else record
 
     monkeypatch.setattr(AgnosticPrivateLearner, "_singles", from_data)
     assert follows_data(small_agnostic(), monkeypatch)

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from accord.core import Records
 from accord.errors import AccordError
 from accord.learning import partition
 from accord.learning._parts import cut_into_parts
 from accord.learning._surplus import leave_out
-from accord.learning.intake import Intake
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 
 Table = list[tuple[str, str]]
@@ -79,13 +79,13 @@ def law(table: Table, cut: Callable[[Table, tuple[int, ...]], list[Table]]) -> d
 
 
 def secret_cut(table: Table, order: tuple[int, ...]) -> list[Table]:
-    return contents(table, partition([unit for unit, _ in table], blocks=BLOCKS, randomness=Rigged(order)))
+    return contents(table, partition(read(table), blocks=BLOCKS, randomness=Rigged(order)))
 
 
 def public_cut(table: Table, order: tuple[int, ...]) -> list[Table]:
     """The mutant: one key for all, so one order of the numbers whatever is drawn."""
     key = SharedRandomness(1)
-    return contents(table, partition([unit for unit, _ in table], blocks=BLOCKS, in_place_key=key))
+    return contents(table, partition(read(table), blocks=BLOCKS, in_place_key=key))
 
 
 def cut_of_rows(table: Table, order: tuple[int, ...]) -> list[Table]:
@@ -128,32 +128,25 @@ def test_A6_rows_elsewhere_change_one_block_when_the_orders_are_coupled(
     drawn = np.random.default_rng(seed).permutation(9)
     keys = {unit: int(drawn[place]) for place, unit in enumerate("abcdefghx")}
     first, second = (
-        contents(table, partition([unit for unit, _ in table], blocks=blocks, randomness=keyed(table, keys)))
-        for table in tables
+        contents(table, partition(read(table), blocks=blocks, randomness=keyed(table, keys))) for table in tables
     )
     assert without(first, "x") == without(second, "x")
     assert sum(one != other for one, other in zip(first, second, strict=True)) <= 1
 
 
-def intake(table: Table) -> Intake:
-    units = units_of(table)
-    numbers = np.array([units.index(unit) for unit, _ in table])
-    return Intake(
-        records=np.array([[f"{unit}:{cell}"] for unit, cell in table], dtype=object),
-        numbers=numbers,
-        units=len(units),
-        word="person",
-    )
+def read(table: Table) -> Records:
+    cells = [f"{unit}:{cell}" for unit, cell in table]
+    return Records.of(cells, units=[unit for unit, _ in table], unit="person", cells="labels")
 
 
 def test_A6_parts_and_what_is_left_out_follow_the_unit_too() -> None:
     keys = {"a": 4, "b": 1, "c": 3, "d": 5, "x": 2}
     kept, cut = [], []
     for table in TABLES.values():
-        left = leave_out(intake(table), keep=3, in_place_key=None, randomness=keyed(table, keys))
-        kept.append([cell for cell in left.records[:, 0] if not cell.startswith("x")])
-        parts = cut_into_parts(intake(table), parts=2, in_place_key=None, randomness=keyed(table, keys))
-        cut.append([[cell for cell in part.records[:, 0] if not cell.startswith("x")] for part in parts])
+        left = leave_out(read(table), keep=3, in_place_key=None, randomness=keyed(table, keys))
+        kept.append([cell for cell in left.rows[:, 0] if not cell.startswith("x")])
+        parts = cut_into_parts(read(table), parts=2, in_place_key=None, randomness=keyed(table, keys))
+        cut.append([[cell for cell in part.rows[:, 0] if not cell.startswith("x")] for part in parts])
     assert all(found == kept[0] for found in kept)
     assert all(found == cut[0] for found in cut)
 

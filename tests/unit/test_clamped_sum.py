@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.errors import InvalidParameter
+from accord.errors import DataError, InvalidParameter
 from accord.mechanisms import ClampedSum, DiscreteLaplace, Laplace
 from accord.privacy import Neighbouring
 from accord.testing import ReplayRandomness
@@ -121,7 +121,7 @@ def test_which_records_of_a_unit_count() -> None:
     assert query.value([1, 10, 2, 4, 20], units=["a", "b", "a", "a", "b"]) == 33
 
 
-@pytest.mark.parametrize("odd", [0.5, -1, "x", b"x", 2.0**70, None, True, "a\0"])
+@pytest.mark.parametrize("odd", [0.5, -1, "x", b"x", 2.0**70, True, "a\0", ("a",)])
 def test_one_units_name_does_not_change_how_others_are_read(odd: Any) -> None:
     ids = [2**60 + i for i in range(100)]
     query = ClampedSum(lower=0, upper=1, neighbouring=Neighbouring.ADD_OR_REMOVE_ONE)
@@ -132,9 +132,10 @@ def test_one_units_name_does_not_change_how_others_are_read(odd: Any) -> None:
     assert query.value([1.0] * 100, units=np.array(ids)) == 100
 
 
-def test_masked_units_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="masked"):
-        ClampedSum(lower=0, upper=1).value([1.0], units=np.ma.array(["a"], mask=[True]))
+@pytest.mark.parametrize("units", [np.ma.array(["a"], mask=[True]), [None], [float("nan")], [("a", None)]])
+def test_A7_missing_units_are_refused(units: Any) -> None:
+    with pytest.raises(DataError, match="no unit of privacy"):
+        ClampedSum(lower=0, upper=1).value([1.0], units=units)
 
 
 def test_integers_stay_exact_with_discrete_noise() -> None:
@@ -154,7 +155,7 @@ def test_what_is_no_column_of_numbers_is_refused(values: Any) -> None:
 
 
 def test_lengths_must_match() -> None:
-    with pytest.raises(InvalidParameter, match="1 names, 2 values"):
+    with pytest.raises(InvalidParameter, match="one unit a record"):
         ClampedSum(lower=0, upper=1).value([1, 2], units=["a"])
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from accord.cli.app import app
+from accord.core import Records
 from accord.errors import InvalidParameter
 from accord.learning.declared import discovery
 from accord.learning.declared.discovery import Discovered, discover
@@ -132,7 +133,7 @@ def test_replacing_a_unit_moves_no_other_units_record(counts: list[int], changed
     def chosen(sizes: list[int]) -> list[tuple[int, int]]:
         units = np.repeat(np.arange(len(sizes)), sizes)
         place = np.concatenate([np.arange(one) for one in sizes])
-        rows = discovery._one_a_unit(units, randomness=ReplayRandomness(key))
+        rows = discovery._one_a_unit(Records.of(units, units=units), randomness=ReplayRandomness(key))
         return [(int(units[row]), int(place[row])) for row in rows]
 
     other = [*counts[:changed], size, *counts[changed + 1 :]]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from accord import learning
+from accord.core import Records
 from accord.couplings import RaceCoupling, ShiftRounding
 from accord.distributions import Categorical, Distribution
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
@@ -26,7 +27,6 @@ from accord.learning import (
     TwoStageSampler,
     partition,
 )
-from accord.learning.blocks import count_units, unit_numbers
 from accord.learning.density.column_location import ColumnLocation
 from accord.learning.density.estimator import PrivateDensity
 from accord.learning.synthesis import synthesise
@@ -36,6 +36,10 @@ from accord.randomness import SharedRandomness, uniform_order
 from accord.testing import ReplayRandomness
 
 SHARED = SharedRandomness("partition tests")
+
+
+def named(names: Any) -> Records:
+    return Records.of(np.zeros(len(names)), units=names)
 
 
 @given(units=st.integers(1, 300), blocks=st.integers(1, 40), key=st.integers())
@@ -59,7 +63,7 @@ def test_sizes_are_exact_and_no_row_is_in_two_blocks(units: int, blocks: int, ke
 )
 def test_a_unit_is_wholly_in_one_block(names: list[str], blocks: int, key: int) -> None:
     names = [*names, *"abcdefgh"]
-    parts = partition(np.array(names), blocks=blocks, in_place_key=SharedRandomness(key))
+    parts = partition(named(np.array(names)), blocks=blocks, in_place_key=SharedRandomness(key))
     owners = [{names[row] for row in part} for part in parts]
     assert [len(owner) for owner in owners] == [8 // blocks] * blocks
     assert sum(map(len, owners)) == len(set().union(*owners))
@@ -71,8 +75,8 @@ def test_replacing_the_rows_of_one_unit_moves_no_other_unit() -> None:
     before = np.array(["a", "b", "a", "c", "d", "a", "e", "f"])
     after = np.array(["Z", "b", "c", "d", "Z", "e", "f"])  # a's three rows became two rows of another person
     for key in range(30):
-        first = partition(before, blocks=3, in_place_key=SharedRandomness(key))
-        second = partition(after, blocks=3, in_place_key=SharedRandomness(key))
+        first = partition(named(before), blocks=3, in_place_key=SharedRandomness(key))
+        second = partition(named(after), blocks=3, in_place_key=SharedRandomness(key))
         for old, new in zip(first, second, strict=True):
             assert {str(before[row]) for row in old} - {"a"} == {str(after[row]) for row in new} - {"Z"}
             assert ("a" in before[old]) == ("Z" in after[new])
@@ -80,8 +84,8 @@ def test_replacing_the_rows_of_one_unit_moves_no_other_unit() -> None:
 
 def test_units_of_one_record_each_are_the_plain_partition() -> None:
     plain = partition(50, blocks=7, in_place_key=SHARED)
-    named = partition([f"person {i}" for i in range(50)], blocks=7, in_place_key=SHARED)
-    assert all(np.array_equal(a, b) for a, b in zip(plain, named, strict=True))
+    with_names = partition(named([f"person {i}" for i in range(50)]), blocks=7, in_place_key=SHARED)
+    assert all(np.array_equal(a, b) for a, b in zip(plain, with_names, strict=True))
 
 
 def test_every_row_is_equally_likely_to_be_left_out() -> None:
@@ -108,7 +112,7 @@ def test_the_key_decides_and_a_secret_order_is_the_default() -> None:
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_a_missing_unit_is_refused(missing: Any) -> None:
     with pytest.raises(DataError, match="no unit of privacy"):
-        partition(["a", missing, "b"], blocks=2)
+        partition(named(["a", missing, "b"]), blocks=2)
 
 
 @pytest.mark.parametrize("blocks", [0, -1, 2.5, "many", True, None])
@@ -120,25 +124,13 @@ def test_silly_block_numbers_are_refused(blocks: object) -> None:
 def test_no_records_and_odd_shapes_are_refused() -> None:
     with pytest.raises(NotEnoughRecords, match="no records"):
         partition(0, blocks=1)
-    with pytest.raises(InvalidParameter, match="one name a record"):
-        partition(np.zeros((3, 2)), blocks=1)
+    with pytest.raises(InvalidParameter, match="one unit a record"):
+        partition(named(np.zeros((3, 2))), blocks=1)
     with pytest.raises(InvalidParameter):
         partition(-1, blocks=1)
-
-
-def test_count_units() -> None:
-    assert count_units(12) == 12
-    assert count_units(["a", "b", "a"]) == 2
-
-
-@given(names=st.lists(st.integers(-9, 9), min_size=1, max_size=60))
-def test_unit_numbers_follow_first_appearance_by_either_route(names: list[int]) -> None:
-    known: dict[int, int] = {}
-    expected = [known.setdefault(name, len(known)) for name in names]
-    by_sorting, by_dict = unit_numbers(np.array(names)), unit_numbers([str(name) for name in names])
-    assert np.array_equal(by_sorting, expected)
-    assert np.array_equal(by_dict, expected)
-    assert np.array_equal(unit_numbers(np.asarray(by_sorting)), expected)
+    for names in (["a", "b"], np.arange(5), "ab"):  # names alone are no records, and no number of them
+        with pytest.raises(InvalidParameter, match="number of records"):
+            partition(names, blocks=1)  # type: ignore[arg-type]
 
 
 # --- no key that a caller gives reaches the blocks --------------------------------------------------------------------

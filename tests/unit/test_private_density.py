@@ -132,8 +132,8 @@ class Hostile:
 def test_cell_by_cell() -> None:
     table = np.empty((6, 1), dtype=object)
     table[:, 0] = [1, True, "3", Hostile(), 2**2000, Fraction(1, 2)]
-    assert as_float_table(table).ravel().tolist()[:2] == [1.0, 1.0]
-    assert np.isnan(as_float_table(table)[2:5]).all()
+    assert as_float_table(table).ravel().tolist()[:3] == [1.0, 1.0, 3.0]
+    assert np.isnan(as_float_table(table)[3:5]).all()
     assert as_float_table(table)[5, 0] == 0.5
     assert as_float_table(np.array([1, 2], dtype=np.float32)).dtype == np.float64
 

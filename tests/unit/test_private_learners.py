@@ -43,6 +43,8 @@ YES_NO = EmpiricalLearner(["no", "yes"])
 class Stated:
     """A learner with any sample complexity."""
 
+    cells = "labels"
+
     def __init__(self, complexity: Any) -> None:
         self.sample_complexity = complexity
 
@@ -52,6 +54,8 @@ class Stated:
 
 class Mute:
     """A learner that states nothing."""
+
+    cells = "labels"
 
     def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
         return YES_NO.fit(records, seed=seed)

@@ -1,18 +1,26 @@
 """What the user passes becomes an array without one record deciding how another is read."""
 
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
+from accord import PrivateDensity
+from accord.core import Records, cells_read_by
 from accord.couplings import NormalLattice, RaceCoupling
-from accord.errors import DataError, InvalidParameter
+from accord.distributions import Categorical, Distribution
+from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
-from accord.learning import PrivateSampler, partition
-from accord.learning.blocks import count_units, fit_blocks
-from accord.learning.records import as_records
+from accord.learning import PrivateLearner, PrivateSampler, partition, synthesise
+from accord.learning.blocks import fit_blocks
+from accord.learning.declared.discovery import discover
+from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
 
 BLOCKS = 10
@@ -25,10 +33,10 @@ ODD: list[Any] = [
 
 
 def votes(data: list[Any], learner: Learner, coupling: Any) -> np.ndarray:
-    records = as_records(data)
+    records = Records.of(data, cells=cells_read_by(learner))
     shared = SharedRandomness(4)
-    rows = partition(len(records), blocks=BLOCKS, in_place_key=shared)
-    laws = fit_blocks(learner, records, blocks=rows, shared=shared)
+    rows = partition(records, blocks=BLOCKS, in_place_key=shared)
+    laws = fit_blocks(learner, records.rows, blocks=rows, shared=shared)
     keys: np.ndarray = coupling.couple(laws, records=20, draws=3, shared=shared).keys
     return keys
 
@@ -47,46 +55,100 @@ def test_one_odd_record_of_a_list_moves_one_block(kind: str, odd: Any) -> None:
     assert all(isinstance(vote, bytes) for vote in before.flat)
 
 
-def test_arrays_keep_their_type_and_shape() -> None:
-    table = np.ones((5, 2), dtype=np.float32)
-    assert as_records(table) is table
-    assert as_records(np.arange(4)).shape == (4, 1)
-    assert as_records(np.arange(4)).dtype == np.arange(4).dtype
+class ReadsType:
+    """Gives another law where the array is not one of ints or objects: it reads what the container was."""
+
+    def __init__(self, cells: str) -> None:
+        self.cells = cells
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        kinds = {type(cell).__name__ for cell in records.ravel() if cell is not None and cell == cell}  # noqa: PLR0124
+        seen = f"{records.dtype} {sorted(kinds)}"
+        return Categorical([seen, "other"], [1.0, 0.0])
 
 
-@pytest.mark.parametrize("data", [np.zeros((2, 2, 2)), np.zeros((3, 0)), np.float64(3.0), "text", b"text"])
-def test_what_is_no_table_is_refused(data: Any) -> None:
-    with pytest.raises(InvalidParameter):
-        as_records(data)
+WHOLE = np.arange(200)
+GAPS: list[tuple[str, Any, Any]] = [
+    ("int array and one NaN", WHOLE, np.where(WHOLE == 17, np.nan, WHOLE)),
+    ("int array and one half", WHOLE, np.where(WHOLE == 17, 0.5, WHOLE)),
+    ("int array and one text", WHOLE.astype(object), np.array([*range(17), "x", *range(18, 200)], dtype=object)),
+    ("masked", WHOLE, np.ma.array(WHOLE, mask=WHOLE == 17)),
+    ("masked objects", WHOLE, np.ma.array(WHOLE.astype(object), mask=WHOLE == 17)),
+    ("arrow", pa.array(WHOLE), pa.array([None if cell == 17 else cell for cell in WHOLE.tolist()])),
+    ("list", WHOLE.tolist(), [*range(17), None, *range(18, 200)]),
+    ("small ints and a large one", WHOLE.astype(np.int8), np.where(WHOLE.astype(np.int8) == 17, 1000, WHOLE)),
+]
 
 
-def test_empty_and_masked_data_are_refused() -> None:
-    with pytest.raises(DataError, match="no records"):
-        as_records([])
-    with pytest.raises(InvalidParameter, match="masked"):
-        as_records(np.ma.array([1.0, 2.0]))
+@pytest.mark.parametrize("cells", ["numbers", "labels"])
+@pytest.mark.parametrize(("before", "after"), [gap[1:] for gap in GAPS], ids=[gap[0] for gap in GAPS])
+def test_A15_one_cell_that_changes_the_container_moves_one_block(before: Any, after: Any, cells: str) -> None:
+    seen = []
+    for data in (before, after):
+        learner = ReadsType(cells)
+        given = Records.of(data, cells=cells_read_by(learner))
+        rows = partition(given, blocks=40, in_place_key=SharedRandomness(4))
+        laws = fit_blocks(learner, given.rows, blocks=rows, shared=SharedRandomness(4))
+        seen.append([repr(law) for law in laws])
+    assert sum(one != other for one, other in zip(*seen, strict=True)) <= 1
 
 
-MISSING: list[Any] = [None, float("nan"), np.float32("nan"), Decimal("NaN"), complex("nan"), np.datetime64("NaT", "s")]
+class Blocks:
+    """Keeps what each block was given."""
+
+    cells = "numbers"
+
+    def __init__(self, seen: list[NDArray[Any]]) -> None:
+        self.seen = seen
+
+    def __deepcopy__(self, memo: object) -> "Blocks":
+        return self
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        self.seen.append(records.copy())
+        return Categorical(["no", "yes"], [1.0, 0.0])
 
 
-@pytest.mark.parametrize("missing", [*MISSING, Decimal("sNaN"), np.ma.masked])
-def test_every_kind_of_missing_unit_is_refused(missing: Any) -> None:
-    with pytest.raises(DataError, match="no unit of privacy"):
-        partition(["a", missing, "b"], blocks=2)
+def test_A15_the_trait_of_the_learner_decides_what_blocks_are() -> None:
+    for cells, kind in (("numbers", np.float64), ("labels", object)):
+        for data in (WHOLE, WHOLE.astype(float), WHOLE.tolist(), np.where(WHOLE == 3, np.nan, WHOLE)):
+            seen: list[NDArray[Any]] = []
+            learner = Blocks(seen)
+            learner.cells = cells
+            coupling = RaceCoupling(["no", "yes"])
+            PrivateSampler(learner, epsilon=1, delta="1e-3", blocks=40, records=3, coupling=coupling).release(data)
+            assert {records.dtype for records in seen} == {np.dtype(kind)}
 
 
-def test_masked_and_unhashable_units_are_refused() -> None:
-    with pytest.raises(DataError, match="no unit of privacy"):
-        partition(np.ma.array(["a", "b"], mask=[False, True]), blocks=1)
-    with pytest.raises(DataError, match="no unit of privacy"):
-        partition(np.array(["2020-01-01", "NaT"], dtype="M8[D]"), blocks=1)
-    with pytest.raises(DataError, match="plain name"):
-        partition(["a", ["b"]], blocks=1)
+@pytest.mark.parametrize("units", [150, 2000, np.int64(150), np.array(150), "a" * 400])
+def test_A5_a_number_is_never_taken_for_units(units: Any, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=9, delta=".5")
+    data = np.random.default_rng(0).normal(size=400)
+    learner = GaussianLearner()
+    sampler = PrivateSampler(learner, epsilon=2, delta="1e-3", blocks=20, records=20, draws=8)
+    private = PrivateLearner(learner, epsilon=2, delta="1e-3", blocks=20, records=20, draws=8)
+    texts = [pa.array(["1"] * 400)]
+    releases: list[Callable[[], Any]] = [
+        lambda: sampler.release(data, units=units, unit="person", ledger=ledger),
+        lambda: private.release(data, units=units, unit="person", ledger=ledger),
+        lambda: synthesise(data, learner=learner, epsilon=2, delta="1e-3", units=units, unit="person", ledger=ledger),
+        lambda: discover(texts, names=["a"], epsilon=1, delta="1e-3", units=units, unit="person", ledger=ledger),
+        lambda: PrivateDensity(learner, epsilon=1, delta="1e-3", unit="person").fit(
+            data[:, None], groups=units, ledger=ledger
+        ),
+    ]
+    for release in releases:
+        with pytest.raises(InvalidParameter, match="one unit a record"):
+            release()
+    assert ledger.spent.epsilon == 0
 
 
-def test_tuples_are_names() -> None:
-    assert count_units([("a", 1), ("a", 2), ("a", 1), ("b",)]) == 3
+@pytest.mark.parametrize("data", [np.array(["1", "2"] * 200), [{"a": 1.0}] * 400, pa.array(["1"] * 400)])
+def test_B7_what_holds_no_numbers_is_refused_before_spending(data: Any, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=9, delta=".5")
+    with pytest.raises((InvalidParameter, SchemaMismatch), match="Nothing was spent"):
+        synthesise(data, learner=GaussianLearner(), epsilon=2, delta="1e-3", ledger=ledger)
+    assert ledger.spent.epsilon == 0
 
 
 def test_a_word_for_the_unit_needs_the_units() -> None:

@@ -15,7 +15,6 @@ from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
 from accord.learning.declared.discovery import discover
-from accord.learning.intake import take_in
 from accord.ledger import Ledger
 from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
 from accord.privacy import ApproxDP, PureDP, basic_composition
@@ -50,7 +49,6 @@ def cut(units: Any, unit: str | None) -> str:
 
 ROADS: list[Callable[[Any, str | None], str]] = [
     lambda units, unit: Records.of(CODES, units=units, unit=unit).word,
-    lambda units, unit: take_in(CODES, units=units, unit=unit).word,
     sampled,
     discovered,
     modelled,

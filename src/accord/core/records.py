@@ -148,11 +148,18 @@ class Records:
         """The row of each unit's first record, shape (units,)."""
         return np.arange(self.size) if self.owners is None else np.unique(self.owners, return_index=True)[1]
 
+    def of_rows(self, rows: NDArray[np.int64]) -> "Records":
+        """Return some records with their units, which are numbered anew; ``rows`` in the order of the file."""
+        if self.owners is None:
+            owners, units = None, len(rows)
+        else:
+            kept = np.unique(self.owners[rows])
+            owners, units = np.searchsorted(kept, self.owners[rows]).astype(np.int64), len(kept)
+        return Records(rows=self.rows[rows], owners=owners, units=units, word=self.word, cells=self.cells)
+
     def of_units(self, kept: NDArray[np.bool_]) -> "Records":
         """Return the records of the units marked, shape (units,), whole units only, in the order of the file."""
-        chosen = kept if self.owners is None else kept[self.owners]
-        owners = None if self.owners is None else (np.cumsum(kept) - 1)[self.owners[chosen]]
-        return Records(rows=self.rows[chosen], owners=owners, units=int(kept.sum()), word=self.word, cells=self.cells)
+        return self.of_rows(np.flatnonzero(kept if self.owners is None else kept[self.owners]))
 
 
 def cells_read_by(learner: object) -> Cells:

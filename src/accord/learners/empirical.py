@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Cells
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
 from accord.errors import FitFailed, InvalidParameter
@@ -49,6 +50,7 @@ class EmpiricalLearner:
     """
 
     categories: tuple[Hashable, ...]
+    cells: ClassVar[Cells] = "labels"
 
     def __init__(self, categories: Iterable[Hashable]) -> None:
         labels = as_labels(categories)

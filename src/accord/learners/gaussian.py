@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Cells
 from accord.distributions import Normal
 from accord.errors import InvalidParameter
 from accord.learners._normal_accuracy import expected_kl
@@ -53,6 +54,7 @@ class GaussianLearner:
     """
 
     dimension: int | None = None
+    cells: ClassVar[Cells] = "numbers"
 
     def __post_init__(self) -> None:
         if self.dimension is not None:

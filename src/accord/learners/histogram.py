@@ -1,13 +1,14 @@
 """Laws on the line by counting in declared bins."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Cells
 from accord.distributions import Piecewise
 from accord.errors import InvalidParameter
 from accord.learners._counts import records_for, smoothed, tuple_total_variation
@@ -56,6 +57,7 @@ class HistogramLearner:
     """
 
     edges: tuple[float, ...]
+    cells: ClassVar[Cells] = "numbers"
 
     def __init__(self, edges: ArrayLike) -> None:
         try:

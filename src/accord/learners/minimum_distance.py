@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Cells
 from accord.distributions import Categorical, Distribution
 from accord.distributions.categorical import label_indices, label_keys
 from accord.errors import InvalidParameter
@@ -116,6 +117,11 @@ class MinimumDistanceLearner:
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1000))
         object.__setattr__(self, "_labels", all(isinstance(law, Categorical) for law in laws))
         object.__setattr__(self, "_sets", _public_sets(laws, draws=self.draws, gap=finest))
+
+    @property
+    def cells(self) -> Cells:
+        """How records are read: as labels if all candidates are laws on labels."""
+        return "labels" if self._labels else "numbers"
 
     @property
     def agnostic_factor(self) -> int:

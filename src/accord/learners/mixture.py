@@ -1,13 +1,14 @@
 """Mixtures of normal laws by expectation maximisation."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Cells
 from accord.distributions import Mixture
 from accord.errors import InvalidParameter
 from accord.learners._estimators import one_thread, quiet, scikit_module
@@ -72,6 +73,7 @@ class MixtureLearner:
 
     """
 
+    cells: ClassVar[Cells] = "numbers"
     components: int
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
     restarts: int = 3

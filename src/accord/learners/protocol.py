@@ -15,6 +15,10 @@ class Learner(Protocol):
 
     Privacy never depends on it: a learner may be wrong, fail, or overfit. It must only be a function of ``records`` and
     ``seed``, without memory of earlier fits; accord hands every block its own copy all the same.
+
+    How a block's cells are read is the learner's public word, never the container's: an attribute ``cells`` that is
+    "numbers" (each cell as a float, NaN for what is none; so also without the attribute), or "labels" (each cell as a
+    plain Python value, None for what is missing; whole floats are ints).
     """
 
     def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:

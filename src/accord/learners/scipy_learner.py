@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord import _check
+from accord.core import Cells
 from accord.distributions import ScipyLaw
 from accord.errors import InvalidParameter
 from accord.learners._estimators import quiet
@@ -67,6 +68,7 @@ class ScipyLearner:
 
     """
 
+    cells: ClassVar[Cells] = "numbers"
     family: str
     fixed: tuple[tuple[str, float], ...]
 

@@ -1,11 +1,12 @@
 """Any estimator that can be fitted, scored and drawn from, as a learner."""
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core import Cells
 from accord.distributions import Distribution, Mixture
 from accord.errors import InvalidParameter
 from accord.learners._affine import AffineMap, affine_map, split
@@ -84,6 +85,7 @@ class SklearnLearner:
     """
 
     _estimator: Any = field(compare=False)
+    cells: ClassVar[Cells] = "numbers"
     _digest: bytes
 
     def __init__(self, estimator: Any) -> None:  # noqa: ANN401 - any class with three methods

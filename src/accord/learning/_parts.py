@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from accord.core import Records
 from accord.learning.blocks import Progress, partition, relation_of
-from accord.learning.intake import Intake
 from accord.privacy import ApproxDP, parallel_composition
 from accord.randomness import PrivateRandomness, SharedRandomness
 
@@ -11,18 +11,16 @@ __all__ = ["cut_into_parts", "of_one_part", "together"]
 
 
 def cut_into_parts(
-    given: Intake, *, parts: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
-) -> Iterator[Intake]:
+    given: Records, *, parts: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
+) -> Iterator[Records]:
     """Yield the parts: ``floor(units / parts)`` units each, whole units only, as `partition` cuts blocks.
 
     Formal guarantees
     -----------------
     - Every unit is in at most one part, with all its records (`partition`); so replacing one unit changes one part.
     """
-    size = given.units // parts
-    for rows in partition(given.numbers, blocks=parts, in_place_key=in_place_key, randomness=randomness):
-        numbers = size if isinstance(given.numbers, int) else given.numbers[rows]
-        yield Intake(records=given.records[rows], numbers=numbers, units=size, word=given.word)
+    for rows in partition(given, blocks=parts, in_place_key=in_place_key, randomness=randomness):
+        yield given.of_rows(rows)
 
 
 def together(

@@ -2,11 +2,12 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core import Cells
 from accord.distributions import Categorical, PointMass
 from accord.distributions.categorical import label_indices
 from accord.errors import FitFailed
@@ -28,6 +29,7 @@ class Frequencies:
     """
 
     categories: tuple[Hashable, ...]
+    cells: ClassVar[Cells] = "labels"
 
     @property
     def coordinates(self) -> int:
@@ -72,6 +74,7 @@ class Roots:
     categories: tuple[Hashable, ...]
     mean_size: float
     floor: float
+    cells: ClassVar[Cells] = "labels"
 
     def fit(self, records: NDArray[Any], *, seed: int) -> PointMass:
         """Return the roots; `FitFailed` if there are fewer records than the seed asks for."""

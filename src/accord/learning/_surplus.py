@@ -6,9 +6,9 @@ from typing import final
 
 import numpy as np
 
+from accord.core import Records
 from accord.errors import InvalidParameter
 from accord.learning.blocks import order_of_units
-from accord.learning.intake import Intake
 from accord.planning import Certificate, Plan
 from accord.randomness import PrivateRandomness, SharedRandomness
 
@@ -71,14 +71,11 @@ def _verifies(certificate: str, block_size: int) -> bool:
 
 
 def leave_out(
-    given: Intake, *, keep: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
-) -> Intake:
+    given: Records, *, keep: int, in_place_key: SharedRandomness | None, randomness: PrivateRandomness
+) -> Records:
     """Return ``keep`` of the units, chosen as `partition` does: replacing one unit replaces at most one kept."""
     if keep == given.units:
         return given
     kept = np.zeros(given.units, dtype=np.bool_)
     kept[order_of_units(given.units, in_place_key=in_place_key, randomness=randomness)[:keep]] = True
-    if isinstance(given.numbers, int):
-        return Intake(records=given.records[kept], numbers=keep, units=keep, word=given.word)
-    rows = kept[given.numbers]
-    return Intake(records=given.records[rows], numbers=given.numbers[rows], units=keep, word=given.word)
+    return given.of_units(kept)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import Records, cells_read_by
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
@@ -22,7 +23,6 @@ from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._premises import require_premises
 from accord.learning._reach import not_enough
 from accord.learning.blocks import Progress, child_key
-from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger, spending
@@ -195,7 +195,7 @@ class AgnosticPrivateLearner:
 
     def release(
         self,
-        data: ArrayLike,
+        data: ArrayLike | Records,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -218,7 +218,7 @@ class AgnosticPrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = take_in(data, units=units, unit=unit)
+        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
         self._check(given)
         guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
@@ -234,7 +234,7 @@ class AgnosticPrivateLearner:
 
     def _records(
         self,
-        given: Intake,
+        given: Records,
         *,
         shared: SharedRandomness,
         randomness: PrivateRandomness,
@@ -253,7 +253,7 @@ class AgnosticPrivateLearner:
 
     def _singles(
         self,
-        given: Intake,
+        given: Records,
         *,
         shared: SharedRandomness,
         randomness: PrivateRandomness,
@@ -266,20 +266,18 @@ class AgnosticPrivateLearner:
             )
         ):
             released = self.sampler.release(
-                part.records,
-                units=None if isinstance(part.numbers, int) else part.numbers,
+                part,
                 shared=shared.child("part", number),
                 randomness=randomness,
                 progress=of_one_part(progress, part=number, parts=self.parts),
-                unit=part.word,
                 in_place_key=child_key(in_place_key, "part", number),
             )
             yield None if isinstance(released.value, NoAnswerType) else released.value
 
-    def _check(self, given: Intake) -> None:
+    def _check(self, given: Records) -> None:
         if given.units < self.required_records:
             raise self._not_enough(given.units)
-        columns, known = given.records.shape[1], columns_of(self.learner)
+        columns, known = given.rows.shape[1], columns_of(self.learner)
         if known is not None and columns != known:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
         if self.stand_in is not None and len(self.stand_in) != columns:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Records, cells_read_by
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
@@ -19,7 +20,6 @@ from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
 from accord.learning.blocks import Progress, child_key
-from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger
@@ -199,7 +199,7 @@ class PrivateLearner:
 
     def release(
         self,
-        data: ArrayLike,
+        data: ArrayLike | Records,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -221,17 +221,15 @@ class PrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = take_in(data, units=units, unit=unit)
-        self.check(given.units, columns=given.records.shape[1])
+        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
+        self.check(given.units, columns=given.rows.shape[1])
         kept = self._kept(given, in_place_key=child_key(in_place_key, "surplus"), randomness=randomness)
         released = self.sampler.release(
-            kept.records,
-            units=None if isinstance(kept.numbers, int) else kept.numbers,
+            kept,
             shared=shared,
             randomness=randomness,
             progress=progress,
             ledger=ledger,
-            unit=kept.word,
             in_place_key=child_key(in_place_key, "blocks"),
         )
         if isinstance(released.value, NoAnswerType):
@@ -254,7 +252,7 @@ class PrivateLearner:
             )
             raise InvalidParameter(message)
 
-    def _kept(self, given: Intake, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Intake:
+    def _kept(self, given: Records, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Records:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
         if size == given.units // self.sampler.blocks:
             return given

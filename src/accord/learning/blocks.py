@@ -1,29 +1,26 @@
 """Cut the units of privacy into blocks, and fit each block alone. Part of the trusted core."""
 
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from accord import _check
-from accord.errors import DataError, NotEnoughRecords
+from accord.core import Records
+from accord.errors import NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.isolation import Fitted, Isolation
-from accord.learning.records import as_unit_names
 from accord.privacy import Neighbouring
 from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared, uniform_order
 
 __all__ = [
     "Progress",
     "child_key",
-    "count_units",
     "fit_blocks",
     "order_of_units",
     "partition",
     "relation_of",
-    "unit_numbers",
 ]
 
 Progress = Callable[[int, int, str], None]
@@ -31,7 +28,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def partition(
-    n_or_units: int | ArrayLike,
+    records: Records | int,
     *,
     blocks: int,
     in_place_key: SharedRandomness | None = None,
@@ -53,9 +50,9 @@ def partition(
 
     Parameters
     ----------
-    n_or_units
-        The number n of records, each its own unit; or the unit of each record, shape (n,): all records of a unit go
-        to one block. Units are numbered by their first appearance.
+    records
+        From `Records.of`: all records of a unit go to one block. Or the number n of records, each its own unit; a
+        number is never one of units.
     blocks
         Number of blocks, at least 1 and at most the number of units.
     in_place_key
@@ -74,8 +71,6 @@ def partition(
     ------
     NotEnoughRecords
         If there are fewer units than blocks.
-    DataError
-        If a unit is missing.
 
     Source
     ------
@@ -89,8 +84,8 @@ def partition(
 
     """
     blocks = _check.integer("blocks", blocks, least=1)
-    number = unit_numbers(n_or_units)
-    units = count_units(number)
+    given = records if isinstance(records, Records) else None
+    units = _check.integer("number of records", records, least=0) if given is None else given.units
     if units < blocks:
         message = (
             f"{units} units of privacy do not fill {blocks} blocks: use at most {units} blocks."
@@ -100,11 +95,11 @@ def partition(
         raise NotEnoughRecords(message, needed=blocks, present=units)
     order = order_of_units(units, in_place_key=in_place_key, randomness=randomness)
     size = units // blocks
-    if isinstance(number, int):
+    if given is None or given.owners is None:
         return tuple(np.sort(order[block * size : (block + 1) * size]) for block in range(blocks))
     block_of_unit = np.full(units, blocks)
     block_of_unit[order[: size * blocks]] = np.repeat(np.arange(blocks), size)
-    block_of_row = block_of_unit[number]
+    block_of_row = block_of_unit[given.owners]
     rows = np.argsort(block_of_row, kind="stable")
     ends = np.searchsorted(block_of_row[rows], np.arange(blocks + 1))
     return tuple(rows[ends[block] : ends[block + 1]] for block in range(blocks))
@@ -130,46 +125,6 @@ def relation_of(in_place_key: SharedRandomness | None) -> Neighbouring:
 def child_key(in_place_key: SharedRandomness | None, *labels: int | str) -> SharedRandomness | None:
     """Return the key that hangs from a key by labels, None from none."""
     return None if in_place_key is None else require_shared(in_place_key).child(*labels)
-
-
-def count_units(n_or_units: int | ArrayLike) -> int:
-    """Return the number of units of privacy; it is public under 'replace one'."""
-    number = unit_numbers(n_or_units)
-    return number if isinstance(number, int) else int(number.max(initial=-1)) + 1
-
-
-def unit_numbers(n_or_units: int | ArrayLike) -> int | NDArray[np.int64]:
-    """Return n itself, or the number of each record's unit by first appearance, shape (n,).
-
-    Numbers are their own numbers, so whoever has called this passes them on in place of the names.
-    """
-    if isinstance(n_or_units, numbers.Integral):
-        return _check.integer("number of records", n_or_units, least=0)
-    names = as_unit_names(n_or_units)
-    if names.dtype.kind in "iu":  # nothing can be missing here, and sorting is quicker than a dict
-        _, first, code = np.unique(names, return_index=True, return_inverse=True)
-        return np.asarray(np.argsort(np.argsort(first))[code], dtype=np.int64)
-    known: dict[Any, int] = {}
-    number = np.empty(len(names), dtype=np.int64)
-    for row, name in enumerate(names.tolist()):
-        if _is_missing(name):
-            message = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
-            raise DataError(message)
-        try:
-            number[row] = known.setdefault(name, len(known))
-        except TypeError:
-            raise DataError("a unit of privacy must be a plain name: text, a number or a tuple of these.") from None
-    return number
-
-
-def _is_missing(name: object) -> bool:
-    """Whether this stands for no name: None, or what is not equal to itself or will not say (NaN, NaT, NA)."""
-    if name is None or name is np.ma.masked:
-        return True
-    try:
-        return not name == name  # noqa: PLR0124, SIM201 - NaN, NaT and NA are found this way
-    except (TypeError, ValueError, ArithmeticError):
-        return True
 
 
 def fit_blocks(

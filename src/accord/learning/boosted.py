@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import Records, cells_read_by
 from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
@@ -19,7 +20,6 @@ from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, child_key
-from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Isolation
 from accord.ledger import Ledger, spending
 from accord.planning import Plan, boosted_sizes, plan
@@ -154,7 +154,7 @@ class BoostedPrivateLearner:
 
     def release(
         self,
-        data: ArrayLike,
+        data: ArrayLike | Records,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -177,7 +177,7 @@ class BoostedPrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = take_in(data, units=units, unit=unit)
+        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.part.sampler.learner))
         self._check(given)
         guarantee = together(self.part.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
@@ -196,7 +196,7 @@ class BoostedPrivateLearner:
 
     def _models(
         self,
-        parts: Iterable[Intake],
+        parts: Iterable[Records],
         *,
         shared: SharedRandomness,
         randomness: PrivateRandomness,
@@ -207,12 +207,10 @@ class BoostedPrivateLearner:
         models: list[Distribution | None] = []
         for number, part in enumerate(parts):
             released = self.part.release(
-                part.records,
-                units=None if isinstance(part.numbers, int) else part.numbers,
+                part,
                 shared=shared.child("part", number),
                 randomness=randomness,
                 progress=of_one_part(progress, part=number, parts=self.parts),
-                unit=part.word,
                 in_place_key=child_key(in_place_key, "part", number),
             )
             models.append(None if isinstance(released.value, NoAnswerType) else released.value)
@@ -224,7 +222,7 @@ class BoostedPrivateLearner:
         failure = float(self.beta) * (1 - float(self.beta) ** (_OF_FAILURES - 1)) / pairs
         return Nearness(near=far * (1 - self.margin), far=far, failure=failure)
 
-    def _check(self, given: Intake) -> None:
+    def _check(self, given: Records) -> None:
         asked = self.part.plan
         if asked is not None and given.units < self.required_records:
 
@@ -240,7 +238,7 @@ class BoostedPrivateLearner:
                 )
 
             raise not_enough(needed=self.required_records, present=given.units, alpha=self.alpha, plan_at=plan_at)
-        self.part.check(given.units // self.parts, columns=given.records.shape[1])
+        self.part.check(given.units // self.parts, columns=given.rows.shape[1])
 
     def _summary(self) -> str:
         """Public words for a ledger."""

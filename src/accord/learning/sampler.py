@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import Records, cells_read_by
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
-from accord.learning.intake import take_in
 from accord.learning.isolation import Isolation
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -159,7 +159,7 @@ class PrivateSampler:
 
     def release(
         self,
-        data: ArrayLike,
+        data: ArrayLike | Records,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -204,16 +204,16 @@ class PrivateSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = take_in(data, units=units, unit=unit)
-        coupling, least = self._coupling_for(given.records.shape[1])
+        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
+        coupling, least = self._coupling_for(given.rows.shape[1])
         mode = self._mode_for(coupling)
         self._refuse_small_blocks(given.units, least=least)
-        rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
+        rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
-                given.records,
+                given.rows,
                 blocks=rows,
                 shared=shared.child("learner"),
                 isolation=self.isolation,

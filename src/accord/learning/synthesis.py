@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
-from accord.core import tell
+from accord.core import Records, cells_read_by, tell
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress, count_units, unit_numbers
+from accord.learning.blocks import Progress
 from accord.learning.families import Family, family_of
-from accord.learning.records import as_records
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws
@@ -164,7 +163,7 @@ def _refuse_few_units(family: Family, *, units: int, blocks: int, chosen: bool, 
 
 
 def synthesise(
-    records: ArrayLike,
+    records: ArrayLike | Records,
     *,
     learner: Learner,
     epsilon: Number,
@@ -200,26 +199,23 @@ def synthesise(
         Fixes the shared parts (learner seeds, coupling) for tests. Blocks and release noise are never seeded.
 
     """
-    table = as_records(records)
-    numbered = None if units is None else unit_numbers(units)
+    given = Records.of(records, units=units, unit=unit, cells=cells_read_by(learner))
     plan = sample_plan(
         learner,
-        units=count_units(len(table) if numbered is None else numbered),
-        dimension=table.shape[1],
+        units=given.units,
+        dimension=given.dimension,
         epsilon=epsilon,
         delta=delta,
         blocks=blocks,
         draws=draws,
         records=records_per_vote,
-        noun="records" if units is None else "units of privacy",
+        noun="records" if given.owners is None else "units of privacy",
     )
     private = PrivateLearner(
         learner, epsilon=epsilon, delta=delta, blocks=plan.blocks, records=plan.records, draws=plan.draws
     )
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
-    release = private.release(
-        table, units=numbered, shared=shared.child("release"), progress=progress, ledger=ledger, unit=unit
-    )
+    release = private.release(given, shared=shared.child("release"), progress=progress, ledger=ledger)
     promised = release.guarantee
     if isinstance(promised, ApproxDP):
         for verdict in verdicts_of(promised, units=plan.units, typical_error=plan.typical_error):

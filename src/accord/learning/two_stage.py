@@ -12,6 +12,7 @@ from accord import _check
 from accord._abstain import ABSTAIN
 from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import Records, cells_read_by
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
@@ -20,7 +21,6 @@ from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
 from accord.learning.aggregate import aggregate, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
-from accord.learning.intake import Intake, take_in
 from accord.learning.isolation import Fitted, Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger, spending
@@ -182,7 +182,7 @@ class TwoStageSampler:
 
     def release(
         self,
-        data: ArrayLike,
+        data: ArrayLike | Records,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -203,18 +203,18 @@ class TwoStageSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = take_in(data, units=units, unit=unit)
+        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
         if given.units < self.blocks:
             message = f"{self.blocks} blocks need as many records or units of privacy and there are {given.units}."
             raise NotEnoughRecords(message, needed=self.blocks, present=given.units)
         strength = self._strength(block_size=given.units // self.blocks)
-        self._refuse_short_tuples(given.records.shape[1], strength=strength)
+        self._refuse_short_tuples(given.rows.shape[1], strength=strength)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
-        rows = partition(given.numbers, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
+        rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         with spending(ledger, guarantee, what=self._summary()), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
-                given.records,
+                given.rows,
                 blocks=rows,
                 shared=shared.child("learner"),
                 isolation=self.isolation,
@@ -249,7 +249,7 @@ class TwoStageSampler:
     def _coarse(
         self,
         laws: list[Fitted],
-        given: Intake,
+        given: Records,
         *,
         shared: SharedRandomness,
         randomness: PrivateRandomness,
@@ -268,11 +268,10 @@ class TwoStageSampler:
                 return None
             law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
             return None if law is ABSTAIN else law
-        units = None if isinstance(given.numbers, int) else given.numbers
         key = shared.child("first stage")
         with composing("basic", apart=True):
             released = self.first.release(
-                given.records, units=units, shared=key, randomness=randomness, unit=given.word
+                given.rows, units=given.owners, shared=key, randomness=randomness, unit=given.word
             )
         promised, claimed = self.stages[0], released.guarantee
         covered = claimed.epsilon <= promised.epsilon and claimed.delta <= promised.delta

@@ -1,6 +1,5 @@
 """The sum of clamped numbers, exactly, with the sensitivity that it really has."""
 
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -11,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
+from accord.core import Records
 from accord.errors import InvalidParameter
-from accord.mechanisms.votes import encode
 from accord.privacy import Neighbouring, Sensitivity
 
 __all__ = ["ClampedSum"]
@@ -133,7 +132,7 @@ class ClampedSum:
         values
             Finite or infinite reals, shape (n,); an infinity counts as the bound on its side.
         units
-            The unit of each record, shape (n,), in the sense of `accord.mechanisms.votes` (1 and "1" are two units): of
+            The unit of each record, shape (n,), as in `accord.core.Records` (1 and "1" are two units): of
             each unit the first ``contributions`` records count.
 
         Raises
@@ -176,15 +175,11 @@ class ClampedSum:
 
 def _first_of_each(units: ArrayLike, most: int, *, count: int) -> NDArray[np.bool_]:
     """Return which records are among the first ``most`` of their unit; each name is read by itself."""
-    if isinstance(units, np.ma.MaskedArray):
-        raise InvalidParameter("units must not be masked: give every record its unit.")
-    names = list(units) if isinstance(units, (list, tuple, np.ndarray)) else np.asarray(units, dtype=object).tolist()
-    if len(names) != count:
-        raise InvalidParameter(f"units must name one unit a value: {len(names)} names, {count} values.")
-    seen: Counter[bytes] = Counter()
-    kept = np.zeros(count, dtype=np.bool_)
-    for place, name in enumerate(names):
-        key = encode(name)
-        kept[place] = seen[key] < most
-        seen[key] += 1
+    owners = Records.of(np.zeros(count), units=units).owners if count else None
+    if owners is None:
+        return np.ones(count, dtype=np.bool_)
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners)
+    kept = np.empty(count, dtype=np.bool_)
+    kept[order] = np.arange(count) - np.repeat(np.cumsum(counts) - counts, counts) < most
     return kept

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core.unit_word import unit_word
+from accord.core import Records
 from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learning.blocks import Progress, unit_numbers
+from accord.learning.blocks import Progress
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.ledger import Ledger, spending
 from accord.mechanisms import ABSTAIN, DiscreteLaplace, ThresholdedCounts
@@ -131,15 +131,9 @@ def discover(
     total = ApproxDP(_check.epsilon(epsilon), _check.delta(delta))
     if not cells or len(cells) != len(names) or len({len(column) for column in cells}) != 1:
         raise InvalidParameter("cells must be columns of one length, at least one, with a name each.")
-    if units is None and unit not in {None, "record"}:
-        raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-    count = len(cells[0])
-    numbers = unit_numbers(count if units is None else units)
-    if not isinstance(numbers, int) and len(numbers) != count:
-        raise InvalidParameter("units must name one unit a record.")
-    rows = _one_a_unit(numbers, randomness=source)
-    word = unit_word(unit, named=units is not None)
-    promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, word)
+    given = Records.of(np.zeros(len(cells[0])), units=units, unit=unit)  # the cells are texts, read below
+    rows = _one_a_unit(given, randomness=source)
+    promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, given.word)
     budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
     _check_steps(budget, units=len(rows))
     found = []
@@ -164,12 +158,12 @@ class _Budget:
         return self.epsilon * parts / _PARTS
 
 
-def _one_a_unit(numbers: int | NDArray[np.int64], *, randomness: PrivateRandomness) -> NDArray[np.int64]:
+def _one_a_unit(given: Records, *, randomness: PrivateRandomness) -> NDArray[np.int64]:
     """Return one row of each unit, in the order of units: which one is a secret draw of this unit's own."""
-    if isinstance(numbers, int):
-        return np.arange(numbers)
-    counts = np.bincount(numbers)
-    order = np.argsort(numbers, kind="stable")
+    if given.owners is None:
+        return np.arange(given.size)
+    counts = np.bincount(given.owners)
+    order = np.argsort(given.owners, kind="stable")
     place = np.floor(uniform_open(randomness.words(len(counts))) * counts).astype(np.int64)
     chosen: NDArray[np.int64] = order[np.cumsum(counts) - counts + np.minimum(place, counts - 1)]
     return chosen

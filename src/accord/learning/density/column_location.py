@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from accord.core import table_of_numbers
 from accord.distributions import PointMass
 from accord.errors import FitFailed
 
@@ -82,22 +83,7 @@ def as_float_table(records: NDArray[Any]) -> _Floats:
     [[1.0, nan], [nan, 4.0]]
 
     """
-    given = np.asarray(records)
-    table = given[:, None] if given.ndim == 1 else given
-    with np.errstate(all="ignore"):
-        if table.dtype.kind in "biuf":
-            return np.asarray(table, dtype=np.float64)
-        flat = [_number(cell) for cell in table.ravel().tolist()]
-    return np.array(flat, dtype=np.float64).reshape(table.shape)
-
-
-def _number(cell: object) -> float:
-    if isinstance(cell, (str, bytes, bytearray)):
-        return math.nan
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except Exception:  # noqa: BLE001 - a cell's own __float__ may raise anything
-        return math.nan
+    return table_of_numbers(records)
 
 
 def _describe(column: _Floats) -> _Floats:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accord import __version__, _check
 from accord._exact import Number
-from accord.core import tell
+from accord.core import Records, tell
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
 from accord.learning.density.columns_in import (
@@ -30,7 +30,6 @@ from accord.learning.density.refine._mixture_fit import LEAST_PART
 from accord.learning.density.rehearsal import rehearse
 from accord.learning.density.release import PrivateModel, release_density
 from accord.learning.density.sample_frames import FRAMES, as_frame
-from accord.learning.intake import take_in
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -175,7 +174,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         shared = self._shared()
         refuse_declared_text(X)
         records = self._read(X, reset=True)
-        given = take_in(records, units=groups, unit=self.unit)
+        given = Records.of(records, units=groups, unit=self.unit)
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
         rehearse(family, columns=records.shape[1])
@@ -188,7 +187,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 records,
                 plan,
                 family,
-                numbers=given.numbers,
+                numbers=given.units if given.owners is None else given.owners,
                 word=given.word,
                 shared=shared,
                 progress=progress,

@@ -13,7 +13,6 @@ from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
 from accord.distributions import Piecewise
-from accord.learning.blocks import count_units
 from accord.learning.density.refine._gaussian_budget import noise_for
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP
@@ -159,7 +158,7 @@ class LineSketch:
 
         """
         source = require_private(randomness)
-        number = count_units(units)
+        number = units if isinstance(units, int) else int(units.max(initial=-1)) + 1
         edges = self.edges(number)
         counts = self.contributions(standard, edges, units=units)
         (sigma,) = noise_for(self.sensitivity, epsilon=self.epsilon, delta=self.delta, shares=[Fraction(1)])

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import Abstain
 from accord._exact import Number
+from accord.core import Records
 from accord.distributions import Distribution, PointMass
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.aggregate import aggregate
-from accord.learning.blocks import Progress, count_units, fit_blocks, partition
+from accord.learning.blocks import Progress, fit_blocks, partition
 from accord.learning.density.column_location import CELL, CONSTANT, ColumnLocation
 from accord.learning.density.location_rounding import LocationRounding
 from accord.mechanisms import BestOfDraws
@@ -222,7 +223,7 @@ def locate(
     plan
         From `location_plan`.
     numbers, word
-        n, or each record's unit, and the guarantee's word for a unit: as in `Intake`.
+        n, or each record's unit, and the guarantee's word for a unit: as in `Records`.
     shared, randomness, progress
         As in `PrivateSampler.release`.
 
@@ -243,15 +244,16 @@ def locate(
     columns = sum(len(group) for group in plan.groups)
     if records.ndim != 2 or records.shape[1] != columns:
         raise InvalidParameter("records must have the number of columns of the plan.")
-    if count_units(numbers) < plan.blocks:
-        raise NotEnoughRecords("there are fewer units than blocks.", needed=plan.blocks, present=count_units(numbers))
-    rows = partition(numbers, blocks=plan.blocks, randomness=randomness)
+    given = Records.of(records, units=None if isinstance(numbers, int) else numbers)
+    if given.units < plan.blocks:
+        raise NotEnoughRecords("there are fewer units than blocks.", needed=plan.blocks, present=given.units)
+    rows = partition(given, blocks=plan.blocks, randomness=randomness)
     described = np.full((columns, 3), np.nan)
     agreement: list[float | None] = []
     for place, group in enumerate(plan.groups):
         chosen = list(group)
         laws: list[Any] = fit_blocks(
-            ColumnLocation(), records[:, chosen], blocks=rows, shared=shared.child("learner"), progress=progress
+            ColumnLocation(), given.rows[:, chosen], blocks=rows, shared=shared.child("learner"), progress=progress
         )
         rounding = LocationRounding(columns=len(chosen), scale_width=plan.widths[0], location_width=plan.widths[1])
         with named("where columns are and how far they spread"):
