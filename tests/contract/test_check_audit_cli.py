@@ -200,8 +200,9 @@ def test_a_release_is_checked(tmp_path: Path) -> None:
     good = run("check", written(tmp_path, release(), "release.json"))
     assert good.exit_code == 0, good.stderr
     assert "well formed" in good.stdout
+    assert "cannot be worked out again" in good.stdout
     less = run("check", written(tmp_path, release(epsilon="0.5", epsilon_float=0.5), "less.json"), "--json")
     assert less.exit_code == 4
     assert json.loads(less.stdout)["faults"] == ["the stages spend more epsilon than is promised"]
-    newer = release().replace('"format_version": 1', '"format_version": 2')
+    newer = release().replace('"format_version": 1', '"format_version": 3')
     assert run("check", written(tmp_path, newer, "newer.json")).exit_code == 2

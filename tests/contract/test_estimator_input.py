@@ -98,7 +98,7 @@ def test_gaps_in_every_record_are_told_instead_of_a_model_of_nothing(estimator: 
     fitted = density(estimator)
     with pytest.raises(NothingReleased, match="number in every column"):
         fitted.fit(records)
-    assert fitted.report_["stages"][-1]["complete"] <= 0.02
+    assert fitted.report_["released"][-1]["complete"] <= 0.02
 
 
 def test_a_second_fit_without_an_answer_leaves_no_model_of_the_first() -> None:

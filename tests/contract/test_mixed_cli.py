@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import accord.cli.job
 from accord.cli.app import app
-from accord.learning.declared.release import StageFacts, TableRelease
+from accord.learning.declared.release import TableRelease
 from accord.ledger import Ledger
 from accord.marginals import MarginalLearner
 from accord.privacy import ApproxDP
@@ -158,8 +158,7 @@ def frozen_release(*_: Any, **__: Any) -> TableRelease:
         learner="nothing",
         guarantee=ApproxDP("2", "1e-6"),
         units=20,
-        composition="basic: one stage",
-        stages=(StageFacts(what="all", mechanism="none", epsilon="2", delta="1e-6"),),
+        stages=(),
         model={"family": "tables", "columns": [], "measured": [], "cells": 1},
         draw=draw,
     )

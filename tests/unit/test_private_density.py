@@ -64,21 +64,21 @@ def test_constant_columns_become_atoms() -> None:
     elsewhere[1, 1] = -7.0
     assert np.isfinite(model.score_samples(elsewhere)).tolist() == [True, False]
     assert model.estimator_.covariances_.shape == (1, 3, 3)
-    assert model.report_["stages"][0]["constant"][1] == -7.5
+    assert model.report_["released"][0]["constant"][1] == -7.5
 
 
 def test_a_table_of_constants_is_one_record() -> None:
     model = density().fit(np.tile([2.0, 0.0], (6000, 1)))
     assert model.model_ == PointMass([2.0, 0.0])
     assert model.estimator_ is None
-    assert len(model.report_["stages"]) == 1
+    assert len(model.report_["released"]) == 1
 
 
 def test_nearly_constant_columns_are_constant_in_most_blocks() -> None:
     table = generator().normal(size=(6000, 2))
     table[:, 0] = 5.0
     table[17, 0] = 6.0
-    assert density().fit(table).report_["stages"][0]["constant"][0] == 5.0
+    assert density().fit(table).report_["released"][0]["constant"][0] == 5.0
 
 
 def test_collinear_columns_have_a_finite_density() -> None:

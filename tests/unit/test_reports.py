@@ -7,18 +7,23 @@ import shutil
 import struct
 import subprocess
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from accord.accounting.account import account
+from accord.accounting.of_stages import settled
 from accord.core import Verdict
 from accord.evaluation import evaluate, train_synthetic_test_real
 from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.marginals import PairError
-from accord.privacy import ApproxDP
-from accord.reports import Claim, Report, Stage, check_release, curator_page, release_json, report_page, tables_of
+from accord.mechanisms import DiscreteGaussian, StableMode
+from accord.privacy import ApproxDP, NoAnswer, Release
+from accord.privacy.stages import composing
+from accord.reports import Claim, Report, check_release, curator_page, release_json, report_page, tables_of
 from accord.tables import Column, Schema
 
 SCHEMA = Schema(
@@ -63,22 +68,29 @@ def errors() -> TableErrors:
     )
 
 
+def account_of(*, unit_column: str | None = "person", warnings: tuple[Verdict, ...] = ()) -> dict[str, Any]:
+    with composing("basic") as run:
+        StableMode(epsilon="0.4", delta="5e-7").release(["a"] * 100)
+        with composing("numeric", what="counts", delta=Fraction(1, 2 * 10**6)):
+            DiscreteGaussian(sensitivity=1, sigma=20).release([1, 2, 3], delta="5e-7")
+    unit = "record" if unit_column is None else unit_column
+    promise = ApproxDP(1, "1e-6", unit=unit)
+    return account(
+        Release(NoAnswer, promise, settled(run, promise)),
+        units=5000,
+        unit_column=unit_column,
+        written=("1", "1e-6"),
+        learner="tables of up to three columns",
+        warnings=warnings,
+    )
+
+
 def report(**changes: Any) -> Report:
     columns, pairs = tables_of(cells(), schema=SCHEMA, errors=errors())
     made = Report(
         version="0.1.0",
-        guarantee=ApproxDP("1", "1e-6", unit="person"),
-        epsilon="1",
-        delta="1e-6",
-        unit_column="person",
-        units=5000,
-        composition="basic: epsilons and deltas add",
-        stages=(
-            Stage(what="one", mechanism="stable mode", epsilon="0.4", delta="5e-7", detail="100 blocks"),
-            Stage(what="two", mechanism="discrete Gaussian noise", epsilon="0.6", delta="5e-7"),
-        ),
+        account=account_of(),
         claims=(Claim(what="delay is from -60 to 1500", by="the schema"),),
-        learner="tables of up to three columns",
         seeded=False,
         rows=2000,
         columns=columns,
@@ -149,10 +161,11 @@ def test_E83_the_page_says_what_is_promised() -> None:
         "(1, 1e-6)-differential privacy",
         "replace one",
         "the number of units is public (5000)",
-        "basic: epsilons and deltas add",
-        "stable mode",
-        "discrete Gaussian noise",
-        "100 blocks",
+        "composed numerically",
+        "StableMode",
+        "DiscreteGaussian",
+        "sigma 20",
+        "a random person&#39;s random record",
         "delay is from -60 to 1500",
         "not seeded",
         "it cannot be seeded",
@@ -163,7 +176,9 @@ def test_E83_the_page_says_what_is_promised() -> None:
     assert "the whiskers" in text.lower()
     bare = report_page(
         report(
-            claims=(), unit_column=None, warnings=(Verdict("a-gap", "mind the gap"),), budget={"words": "half is left"}
+            claims=(),
+            account=account_of(unit_column=None, warnings=(Verdict("note", "mind the gap"),)),
+            budget={"words": "half is left"},
         )
     )
     for words in ("no part of the guarantee rests on", "one record", "mind the gap", "half is left"):
@@ -211,7 +226,7 @@ def content() -> dict[str, Any]:
 def test_a_release_is_well_formed_and_adds_up() -> None:
     assert check_release(content()) == ()
     assert content()["guarantee"]["unit"] == "person"
-    assert content()["format_version"] == 1
+    assert content()["format_version"] == 2
 
 
 def broken(path: str, value: Any) -> dict[str, Any]:
@@ -241,9 +256,20 @@ def broken(path: str, value: Any) -> dict[str, Any]:
         ("guarantee/units", -1, "units"),
         ("guarantee/units", True, "units"),
         ("stages", {}, "stages must be a list"),
-        ("stages/0/epsilon", "0.41", "spend more epsilon"),
-        ("stages/0/delta", "6e-7", "spend more delta"),
-        ("stages/0/epsilon", "x", "no number"),
+        ("stages/0/epsilon", "0.41", "stages.0 states another guarantee"),
+        ("stages/0/delta", "6e-7", "stages.0 states another guarantee"),
+        ("stages/0/epsilon", "x", "stages.0 states numbers"),
+        ("stages/0/parameters/epsilon", "0.3", "stages.0 states another guarantee"),
+        ("stages/0/parameters/epsilon", KeyError, "stages.0 states numbers or parameters"),
+        ("stages/0/mechanism", "Magic", "does not know"),
+        ("stages/1/parameters/sigma", "5", "spend more epsilon"),
+        ("stages/1/parameters/sigma", "0", "stages.1 states numbers or parameters"),
+        ("stages/1/epsilon", "0.1", "stages.1 states a guarantee"),
+        ("composition/stages", [0], "every stage once"),
+        ("composition/stages/1/stages", [1, 1], "every stage once"),
+        ("composition/stages/1/how", "magic", "every stage once"),
+        ("composition/stages/1/delta", KeyError, "no total is known"),
+        ("composition/stages/1/delta", "1e-6", "spend more delta"),
         ("stages/1", "x", "stages.1"),
         ("columns/0/shares", [1.0], "one share a label"),
         ("columns/0/shares/0", 0.9, "sum to 1"),
@@ -251,8 +277,9 @@ def broken(path: str, value: Any) -> dict[str, Any]:
         ("pairs/0/labels", [["a"], ["b"]], "pair of labels"),
         ("pairs/0/shares/0/0", 0.9, "sum to 1"),
         ("rows", 1.5, "rows"),
-        ("warnings", [{"code": "x", "text": 3}, "x"], "warnings.0.text"),
-        ("warnings", ["x"], "warnings.0."),
+        ("guarantee/epsilon_float", 0.9999999, "epsilon_float is below"),
+        ("guarantee/epsilon_float", 1.0000001, "differ"),
+        ("warnings", [{"code": "x", "text": "x"}, 3], "warnings.1"),
     ],
 )
 def test_a_release_that_was_changed_is_found(path: str, value: Any, words: str) -> None:

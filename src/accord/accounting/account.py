@@ -38,7 +38,8 @@ def account(
     written: tuple[str, str] | None = None,
     learner: str = "",
     warnings: Sequence[Verdict] = (),
-    expected_errors: Any = None,  # noqa: ANN401 - plain data
+    expected_errors: Mapping[str, Any] | None = None,
+    expected_pair_errors: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the account of a release as plain data: text, JSON and pages are made of it.
 
@@ -62,7 +63,9 @@ def account(
     warnings
         What the release's reader must know.
     expected_errors
-        By how much noise is expected to move what was learnt.
+        Of each column: how far what was learnt is expected to be from the records.
+    expected_pair_errors
+        The same of each pair of columns that was measured.
 
     Examples
     --------
@@ -88,7 +91,8 @@ def account(
         "composition": _composition(root, numbers=iter(range(len(ran)))),
         "stages": [_stage(stage) for stage in ran],
         "learner": learner,
-        "expected_errors": expected_errors,
+        "expected_errors": dict(expected_errors or {}),
+        "expected_pair_errors": list(expected_pair_errors),
         "warnings": [verdict.document() for verdict in warnings],
     }
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord import __version__
-from accord.cli.document import composition
+from accord.cli.document import account_of, composition
 from accord.cli.outcome import Outcome
 from accord.core import Verdict
 from accord.errors import DataError, InvalidParameter
 from accord.evaluation import Utility, evaluate, train_synthetic_test_real
-from accord.reports import Claim, Report, Stage, curator_page, tables_of
+from accord.reports import Claim, Report, curator_page, tables_of
 from accord.tables import Schema, Table
 
 __all__ = ["curator_account", "report_of"]
@@ -23,28 +23,17 @@ _FEW_LABELS = 20
 
 def report_of(outcome: Outcome, rows: Sequence[NDArray[Any]], *, warnings: tuple[Verdict, ...]) -> Report:
     """Return the report of an outcome with these synthetic rows."""
-    release, request = outcome.release, outcome.request
+    release = outcome.release
     columns, pairs = tables_of(rows, schema=outcome.schema, errors=release.errors)
     return Report(
         version=__version__,
-        guarantee=release.guarantee,
-        epsilon=request.epsilon.strip(),
-        delta=request.delta.strip(),
-        unit_column=outcome.schema.unit,
-        units=release.units,
-        composition=release.composition,
-        stages=tuple(
-            Stage(what=one.what, mechanism=one.mechanism, epsilon=one.epsilon, delta=one.delta, detail=one.detail)
-            for one in release.stages
-        ),
+        account=account_of(outcome, warnings=warnings),
         claims=tuple(_claims(outcome.schema)),
-        learner=release.learner,
         seeded=outcome.numbers.seed is not None,
         rows=outcome.numbers.rows,
         columns=columns,
         pairs=pairs,
         budget={} if outcome.ledger is None else {"words": composition(outcome.ledger)},
-        warnings=warnings,
     )
 
 
@@ -63,7 +52,7 @@ def _claims(schema: Schema) -> list[Claim]:
         if stated:
             claims.append(Claim(what=f"{column.name}: {' and '.join(stated)} are public knowledge", by=by))
     if schema.unit is not None:
-        claims.append(Claim(what=f"records of one person share a value of {schema.unit}", by=by))
+        claims.append(Claim(what=f"all records of one unit of privacy have the same {schema.unit}", by=by))
     return claims
 
 

@@ -108,13 +108,26 @@ def _plans(content: Mapping[str, Any], *, recompute: bool) -> dict[str, Any]:
 
 def _release(content: Mapping[str, Any]) -> dict[str, Any]:
     faults = check_release(content)
-    promise = content["guarantee"] if not faults else {}
-    good = (
-        f"release: well formed, and its stages add up to ({promise.get('epsilon')}, {promise.get('delta')}); that it "
-        f"was made as it says is the word of whoever ran it"
-    )
-    lines = [f"release: {fault}" for fault in faults] or [good]
+    lines = [f"release: {fault}" for fault in faults] or [_good_release(content)]
     return {"kind": "release", "holds": not faults, "faults": list(faults), "lines": lines}
+
+
+def _good_release(content: Mapping[str, Any]) -> str:
+    """Return what was found to be true, and what was not looked at."""
+    pair = f"({content['guarantee']['epsilon']}, {content['guarantee']['delta']})"
+    word = "that it was made as it says, and that no stage is missing, is the word of whoever ran it"
+    if content["format_version"] != 1:
+        count = len(content["stages"])
+        return f"release: well formed; its {count} stages, worked out again, compose to at most {pair}; {word}"
+    if any(stage["epsilon"] is None for stage in content["stages"]):
+        return (
+            f"release: well formed; of format 1, whose stages have no parameters: those that state an epsilon add up "
+            f"to at most {pair}, and what the others spend cannot be worked out; {word}"
+        )
+    return (
+        f"release: well formed; of format 1: its stages as stated add up to at most {pair}, but they have no "
+        f"parameters, so that they cannot be worked out again; {word}"
+    )
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 """An outcome as plain data with stable keys; the model file and ``--json`` are this, and the text is made from it."""
 
 import json
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from accord import __version__
-from accord._exact import to_fraction
+from accord.accounting.account import account, rows_stand_for
 from accord.cli.outcome import Outcome
 from accord.core import Verdict
 from accord.distributions import Categorical, Distribution, Normal
@@ -17,7 +16,16 @@ from accord.ledger.figures import as_float, exact_text, short_text
 from accord.privacy import ApproxDP, PureDP
 from accord.tables import Schema
 
-__all__ = ["as_json", "composition", "document", "law_document", "ledger_amounts", "ledger_document", "model_file"]
+__all__ = [
+    "account_of",
+    "as_json",
+    "composition",
+    "document",
+    "law_document",
+    "ledger_amounts",
+    "ledger_document",
+    "model_file",
+]
 
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
@@ -81,6 +89,7 @@ def _released(outcome: Outcome) -> dict[str, Any]:
         "answer": outcome.release.answered,
         "model": None if outcome.release.model is None else dict(outcome.release.model),
         "guarantee": _guarantee(outcome),
+        "rows_stand_for": rows_stand_for(outcome.release.guarantee.unit),
         "plan": _plan(outcome),
         "seeded": outcome.numbers.seed is not None,
         "noise_seeded": False,
@@ -99,21 +108,12 @@ def _plan(outcome: Outcome) -> dict[str, Any]:
             "draws": plan.draws,
             "typical_error": plan.typical_error,
         }
-    release = outcome.release
+    release, found = outcome.release, account_of(outcome)
     return {
         "units": release.units,
         "learner": release.learner,
-        "composition": release.composition,
-        "stages": [
-            {
-                "what": stage.what,
-                "mechanism": stage.mechanism,
-                "epsilon": stage.epsilon or None,
-                "delta": stage.delta or None,
-                "detail": stage.detail,
-            }
-            for stage in release.stages
-        ],
+        "composition": found["guarantee"]["composition"],
+        "stages": found["stages"],
         **_expected(release.errors),
     }
 
@@ -158,22 +158,24 @@ def law_document(law: Distribution | None, *, schema: Schema) -> dict[str, Any] 
             return None
 
 
+def account_of(outcome: Outcome, *, warnings: tuple[Verdict, ...] = ()) -> dict[str, Any]:
+    """Return the account of an outcome: the page, release.json, the model file and ``--json`` hold this one."""
+    release, request = outcome.release, outcome.request
+    return account(
+        release,
+        units=release.units,
+        unit_column=outcome.schema.unit,
+        written=(request.epsilon, request.delta),
+        learner=release.learner,
+        warnings=warnings,
+        **_expected(release.errors),
+    )
+
+
 def _guarantee(outcome: Outcome) -> dict[str, Any]:
-    guarantee = outcome.release.guarantee
-    epsilon = _as_written(outcome.request.epsilon, guarantee.epsilon)
-    delta = _as_written(outcome.request.delta, guarantee.delta)
-    unit = outcome.schema.unit
-    relation = "replacing one record" if unit is None else "replacing all records of one unit, wherever they stand"
-    public = f"the number of {'records' if unit is None else 'units'} n is public"
+    """Return that of the account, with what the ledger says of the rest."""
     return {
-        "statement": f"({epsilon}, {delta})-differential privacy, {relation}; {public}",
-        "epsilon": epsilon,
-        "epsilon_float": float(guarantee.epsilon),
-        "delta": delta,
-        "delta_float": float(guarantee.delta),
-        "neighbouring": "replace one",
-        "unit": "record" if unit is None else "unit",
-        "unit_column": unit,
+        **account_of(outcome)["guarantee"],
         "releases": 1,
         "composition": COMPOSITION if outcome.ledger is None else composition(outcome.ledger),
     }
@@ -189,8 +191,3 @@ def composition(statement: Statement) -> str:
         f"in the ledger {spent} of {cap} is spent by {statement.charges} charges and {left} is left, as (epsilon, "
         f"delta), by basic composition"
     )
-
-
-def _as_written(text: str, promised: Fraction) -> str:
-    """Return the number as it was asked for, if that is what is promised."""
-    return text.strip() if to_fraction(text) == promised else str(float(promised))

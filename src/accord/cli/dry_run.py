@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accord import _check
+from accord.accounting.account import rows_stand_for
 from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.request import Request
 from accord.core import Verdict
@@ -40,6 +41,7 @@ class DryRun:
     errors: dict[str, float]
     enough: str
     verdicts: tuple[Verdict, ...]
+    rows_stand_for: str
 
 
 def dry_run(request: Request, *, size: str | None) -> DryRun:
@@ -59,6 +61,7 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
     units = _units(request, schema, size=size)
     noun = "records" if schema.unit is None else "units"
     promised = ApproxDP(numbers.epsilon, numbers.delta, unit=unit_word(schema.unit, named=schema.unit is not None))
+    stand_for = rows_stand_for(promised.unit)
     if takes_blocks(request.learner):
         plan = sample_plan(
             block_learner(schema, name=request.learner),
@@ -78,14 +81,21 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
         )
         verdicts = verdicts_of(promised, units=units, typical_error=plan.typical_error)
         enough = _word(plan.typical_error, "the typical error is {:.2g}")
-        return DryRun(units=units, lines=lines, errors={}, enough=enough, verdicts=verdicts)
+        return DryRun(units=units, lines=lines, errors={}, enough=enough, verdicts=verdicts, rows_stand_for=stand_for)
     if density_family(schema, name=request.learner) is not None:
         stages = density_plan(units=units, columns=len(schema.read), epsilon=numbers.epsilon, delta=numbers.delta)
         located, rest = stages.location, stages.rest
         first = f"{located.blocks} blocks, {located.draws} draws, {_budget(located.epsilon, located.delta)}"
         steps = (f"locate {len(schema.read)} columns: {first}", f"open and refine: {_budget(*rest)}")
         verdicts = verdicts_of(promised, units=units, weighted=schema.unit is not None)
-        return DryRun(units=units, lines=steps, errors={}, enough="enough to locate the columns", verdicts=verdicts)
+        return DryRun(
+            units=units,
+            lines=steps,
+            errors={},
+            enough="enough to locate the columns",
+            verdicts=verdicts,
+            rows_stand_for=stand_for,
+        )
     tables = TableLearner(schema, epsilon=numbers.epsilon, delta=numbers.delta).plan(
         units, several_records=schema.unit is not None
     )
@@ -96,6 +106,7 @@ def dry_run(request: Request, *, size: str | None) -> DryRun:
         errors=errors,
         enough=_word(median_low(errors.values()), "half of the columns have an expected error of {:.2g} at most"),
         verdicts=verdicts_of(promised, units=units, weighted=schema.unit is not None, errors=errors),
+        rows_stand_for=stand_for,
     )
 
 
@@ -108,6 +119,7 @@ def document(found: DryRun) -> dict[str, Any]:
         "expected_errors": dict(found.errors),
         "enough": found.enough,
         "warnings": [verdict.document() for verdict in found.verdicts],
+        "rows_stand_for": found.rows_stand_for,
     }
 
 

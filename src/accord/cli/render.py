@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from accord.accounting.account import stage_lines
 from accord.tables.names import escaped
 
 __all__ = ["print_document", "progress_bar"]
@@ -87,6 +88,7 @@ def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
     yield "", guarantee["statement"]
     if guarantee["unit_column"] is not None:
         yield "unit", f"the records that share a value of {escaped(guarantee['unit_column'])}"
+    yield "rows stand for", content["rows_stand_for"]
     yield "budget", guarantee["composition"]
     yield "seeded", "yes (partition, learners, coupling, sampling; never the noise)" if content["seeded"] else "no"
     yield "accord", content["accord"]
@@ -95,10 +97,8 @@ def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
 def _plan(plan: dict[str, Any]) -> Iterator[Line]:
     if "blocks" not in plan:
         yield "units", str(plan["units"])
-        for stage in plan["stages"]:
-            spent = "" if stage["epsilon"] is None else f"; epsilon {stage['epsilon']}, delta {stage['delta']}"
-            detail = f", {stage['detail']}" if stage["detail"] else ""
-            yield escaped(stage["what"]), f"{stage['mechanism']}{detail}{spent}".lstrip(", ")
+        for stage in stage_lines(plan["stages"]):
+            yield f"{stage['times']} x {escaped(stage['what'])}", f"{stage['mechanism']}, {stage['detail']}"
         yield "composition", plan["composition"]
         for name, error in plan["expected_errors"].items():
             yield f"expected error, {escaped(name)}", f"{error:.2g} in total variation"

@@ -117,6 +117,7 @@ def _print_plan(found: DryRun, *, json: bool) -> None:
     print("Plan; no row was read and nothing is spent")
     for line in found.lines:
         print(f"  {line}")
+    print(f"Rows stand for {found.rows_stand_for}.")
     print(f"Is n = {found.units} enough? {found.enough}.")
     sys.stdout.flush()
     for verdict in found.verdicts:

@@ -20,6 +20,7 @@ from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws
 from accord.privacy import ApproxDP, NoAnswerType, PureDP
+from accord.privacy.stages import Composed, Stage
 from accord.randomness import SharedRandomness
 
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
@@ -59,6 +60,8 @@ class Synthesis:
         What was promised.
     plan
         The public sizes of the run.
+    stages
+        The mechanisms that ran.
     seeded
         Whether a person fixed the shared parts by a seed. The release noise is never seeded.
 
@@ -68,6 +71,7 @@ class Synthesis:
     guarantee: PureDP | ApproxDP
     plan: SamplePlan
     seeded: bool
+    stages: tuple[Stage | Composed, ...] = ()
 
 
 def sample_plan(
@@ -221,7 +225,9 @@ def synthesise(
         for verdict in verdicts_of(promised, units=plan.units, typical_error=plan.typical_error):
             tell(verdict)
     model = None if isinstance(release.value, NoAnswerType) else release.value
-    return Synthesis(model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None)
+    return Synthesis(
+        model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None, stages=release.stages
+    )
 
 
 def sample_rows(synthesis: Synthesis, *, rows: int, seed: int | None = None) -> NDArray[Any]:

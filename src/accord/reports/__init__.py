@@ -3,7 +3,7 @@
 from accord.reports.curator import curator_page
 from accord.reports.page import report_page
 from accord.reports.release import RELEASE_FORMAT, check_release, release_json
-from accord.reports.report import Claim, Report, Stage
+from accord.reports.report import Claim, Report
 from accord.reports.tables import ColumnTable, PairTable, tables_of
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "ColumnTable",
     "PairTable",
     "Report",
-    "Stage",
     "check_release",
     "curator_page",
     "release_json",

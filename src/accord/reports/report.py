@@ -4,36 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from accord.core import Verdict
-from accord.privacy import ApproxDP
+from accord.accounting.account import stage_lines
 from accord.reports.tables import ColumnTable, PairTable
 
-__all__ = ["Claim", "Report", "Stage"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One part of a release.
-
-    Parameters
-    ----------
-    what
-        What it found out, in words.
-    mechanism
-        By which mechanism.
-    epsilon, delta
-        What it spent, as text, or empty where the total is not a sum of single epsilons.
-    detail
-        Public numbers of it, in words.
-
-    """
-
-    what: str
-    mechanism: str
-    epsilon: str = ""
-    delta: str = ""
-    detail: str = ""
+__all__ = ["Claim", "Report"]
 
 
 @final
@@ -59,22 +33,10 @@ class Report:
     ----------
     version
         Of accord.
-    guarantee
-        The promise.
-    epsilon, delta
-        The same, as the person wrote them.
-    unit_column
-        The column that named the units, or None.
-    units
-        How many records, or units, there are: public under "replace one".
-    composition
-        How the stages' parts make the total.
-    stages
-        In order.
+    account
+        Of `accord.accounting.account`: guarantee, stages, their composition, warnings.
     claims
         What the guarantee takes from somebody's word.
-    learner
-        What was learnt, in words.
     seeded
         Whether everything but the noise was seeded.
     rows
@@ -83,31 +45,25 @@ class Report:
         Tables of the synthetic rows.
     budget
         What a ledger says: amounts and counts; empty without one.
-    warnings
-        Verdicts, as printed.
 
     """
 
     version: str
-    guarantee: ApproxDP
-    epsilon: str
-    delta: str
-    unit_column: str | None
-    units: int
-    composition: str
-    stages: tuple[Stage, ...]
+    account: Mapping[str, Any]
     claims: tuple[Claim, ...]
-    learner: str
     seeded: bool
     rows: int
     columns: tuple[ColumnTable, ...]
     pairs: tuple[PairTable, ...]
     budget: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[Verdict, ...] = ()
 
     @property
     def unit(self) -> str:
         """What the guarantee protects: a record, or all records of one unit."""
-        if self.unit_column is None:
-            return "one record"
-        return f'all records that share a value of the column "{self.unit_column}"'
+        column = self.account["guarantee"]["unit_column"]
+        return "one record" if column is None else f'all records that share a value of the column "{column}"'
+
+    @property
+    def stages(self) -> list[dict[str, Any]]:
+        """The mechanisms that ran, equal ones in one line."""
+        return stage_lines(self.account["stages"])

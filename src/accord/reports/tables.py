@@ -248,8 +248,8 @@ def _bin_names(column: Column, cuts: _Floats) -> list[str]:
         return [f"from {text}" for text in texts[:-1]]
     if whole:
         firsts, lasts = np.ceil(cuts[:-1]), np.floor(cuts[1:])
-        return [f"{a:.0f}" if a == b else f"{a:.0f} to {b:.0f}" for a, b in zip(firsts, lasts, strict=True)]
-    return [f"{a:.4g} to {b:.4g}" for a, b in pairwise(cuts)]
+        return [f"{a:z.0f}" if a == b else f"{a:z.0f} to {b:z.0f}" for a, b in zip(firsts, lasts, strict=True)]
+    return [f"{a:z.4g} to {b:z.4g}" for a, b in pairwise(cuts)]
 
 
 def _joint(one: _Coded, other: _Coded) -> _Floats:

@@ -230,7 +230,7 @@ def _decimals(column: Column) -> int | None:
 
 
 def make_cuts(
-    table: Table, plan: CutPlan, *, word: str, shared: SharedRandomness, source: PrivateRandomness
+    table: Table, plan: CutPlan, *, promised: ApproxDP, shared: SharedRandomness, source: PrivateRandomness
 ) -> tuple[NumericBinning | None, ...]:
     """Return the binning of each column that is read, None for labels.
 
@@ -245,7 +245,7 @@ def make_cuts(
         Naming the columns without an answer.
 
     """
-    places = _places(table, plan, word=word, shared=shared, source=source)
+    places = _places(table, plan, promised=promised, shared=shared, source=source)
     cuts = {cut.name: cut for cut in plan.cuts}
     return tuple(
         None
@@ -256,7 +256,7 @@ def make_cuts(
 
 
 def _places(
-    table: Table, plan: CutPlan, *, word: str, shared: SharedRandomness, source: PrivateRandomness
+    table: Table, plan: CutPlan, *, promised: ApproxDP, shared: SharedRandomness, source: PrivateRandomness
 ) -> dict[str, tuple[float, float]]:
     """Return centre and scale of the columns without bounds; a constant has no scale."""
     if plan.location is None:
@@ -265,7 +265,7 @@ def _places(
     records = np.column_stack([table.columns[names.index(name)] for name in plan.located])
     numbers = len(table) if table.units is None else table.units
     with named(", ".join(plan.located)):
-        found = locate(records, plan.location, numbers=numbers, word=word, shared=shared, randomness=source)
+        found = locate(records, plan.location, numbers=numbers, word=promised.unit, shared=shared, randomness=source)
     if found.without_answer:
         wanting = tuple(plan.located[place] for place in found.without_answer)
         message = (
@@ -273,8 +273,7 @@ def _places(
             f"found no numbers there. The budget is spent all the same. State bounds for them in the schema, or leave "
             f"them out."
         )
-        guarantee = ApproxDP(plan.location.epsilon, plan.location.delta, unit=word)
-        raise NothingReleased(message, guarantee=guarantee, columns=wanting)
+        raise NothingReleased(message, guarantee=promised, columns=wanting)  # all of it was charged
     centre = np.where(np.isnan(found.centre), found.constant, found.centre)
     scale = np.where(np.isnan(found.centre), 0.0, found.scale)
     return {name: (float(centre[place]), float(scale[place])) for place, name in enumerate(plan.located)}

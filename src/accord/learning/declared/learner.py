@@ -228,7 +228,7 @@ class TableLearner:
         what = f"tables: {len(self.schema.read)} columns"
         with spending(ledger, promised, what=what), composing("basic") as run:
             table = _within_sizes(table)
-            binnings = make_cuts(table, cuts, word=word, shared=require_shared(shared), source=source)
+            binnings = make_cuts(table, cuts, promised=promised, shared=require_shared(shared), source=source)
             domain = Domain(
                 _label_column(column) if binning is None else _number_column(column.name, binning)
                 for column, binning in zip(self.schema.read, binnings, strict=True)

@@ -14,7 +14,7 @@ from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learning.blocks import Progress
 from accord.learning.declared.errors import TableErrors, table_errors
-from accord.learning.declared.learner import TableLearner, TablePlan
+from accord.learning.declared.learner import TableLearner
 from accord.learning.declared.model import TableModel
 from accord.learning.density.family import DensityFamily
 from accord.learning.density.plan import density_plan
@@ -22,28 +22,14 @@ from accord.learning.density.release import release_density
 from accord.learning.synthesis import Synthesis
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
-from accord.ledger.figures import short_text
 from accord.privacy import ApproxDP, Neighbouring
+from accord.privacy.stages import Composed, Stage
 from accord.randomness import Generator, SharedRandomness
 from accord.tables import Schema, Table
 
-__all__ = ["StageFacts", "TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
+__all__ = ["TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
 
 Columns = tuple[NDArray[Any], ...]
-ADDED = "basic: epsilons and deltas of the stages add up"
-COMPOSED = "the stages with an epsilon of their own add to the total of all others, which is composed numerically"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageFacts:
-    """One stage in words; epsilon and delta as text, empty where the total is not a sum."""
-
-    what: str
-    mechanism: str
-    epsilon: str = ""
-    delta: str = ""
-    detail: str = ""
 
 
 @final
@@ -59,10 +45,8 @@ class TableRelease:
         The promise.
     units
         Number of units of privacy, public.
-    composition
-        How the stages make the total.
     stages
-        In order.
+        The mechanisms that ran, as in `Release`.
     model
         Released numbers of the model, for machines; None without an answer.
     errors
@@ -75,8 +59,7 @@ class TableRelease:
     learner: str
     guarantee: ApproxDP
     units: int
-    composition: str
-    stages: tuple[StageFacts, ...]
+    stages: tuple[Stage | Composed, ...]
     model: Mapping[str, Any] | None
     errors: TableErrors | None = None
     draw: Callable[[int, Generator], Columns] | None = None
@@ -113,7 +96,6 @@ def release_by_tables(
     """Release a model of all columns together from noisy tables of a few (`TableLearner`)."""
     learner = TableLearner(table.schema, epsilon=epsilon, delta=delta)
     units = len(table) if table.units is None else int(table.units.max()) + 1
-    plan = learner.plan(units, several_records=table.units is not None)
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
     release = learner.release(table, shared=shared.child("release"), progress=progress, ledger=ledger)
     model = release.value
@@ -135,47 +117,11 @@ def release_by_tables(
         learner=f"noisy tables of a few of {len(names)} columns, and the law of greatest entropy with them",
         guarantee=release.guarantee,
         units=units,
-        composition=COMPOSED,
-        stages=tuple(_table_stages(plan)),
+        stages=release.stages,
         model=document,
         errors=table_errors(model),
         draw=model.rows,
     )
-
-
-def _table_stages(plan: TablePlan) -> list[StageFacts]:
-    location = plan.cuts.location
-    located = (
-        []
-        if location is None
-        else [
-            StageFacts(
-                what=f"where {', '.join(plan.cuts.located)} are",
-                mechanism="coupled blocks and a stable selection",
-                epsilon=short_text(location.epsilon, up=True),
-                delta=short_text(location.delta, up=True),
-                detail=f"{location.blocks} blocks, {location.draws} draws",
-            )
-        ]
-    )
-    cuts = [
-        StageFacts(
-            what=f"where to cut {cut.name} into cells",
-            mechanism="exponential mechanism, sparse vector, thresholded counts",
-            epsilon=short_text(cut.epsilon, up=True),
-            delta=short_text(cut.delta, up=True),
-            detail=f"{cut.most_cells} cells at most",
-        )
-        for cut in plan.cuts.cuts
-        if cut.epsilon
-    ]
-    steps = [
-        StageFacts(
-            what=f"{step.times} x {step.what}", mechanism=step.noise.value, detail=step.words(plan.marginals.whole)
-        )
-        for step in plan.marginals.steps
-    ]
-    return [*located, *cuts, *steps]
 
 
 def release_by_density(
@@ -220,21 +166,9 @@ def release_by_density(
         learner=f"a density: {family.words}",
         guarantee=guarantee,
         units=units,
-        composition=ADDED,
-        stages=tuple(_density_stage(stage) for stage in found.public),
+        stages=found.stages,
         model=None if law is None or wanting else document,
         draw=None if law is None else _density_rows(law, table.schema),
-    )
-
-
-def _density_stage(stage: Mapping[str, Any]) -> StageFacts:
-    shown = {key: value for key, value in stage.items() if key not in {"stage", "mechanism", "epsilon", "delta"}}
-    return StageFacts(
-        what=str(stage.get("stage", "")),
-        mechanism=str(stage.get("mechanism", "")),
-        epsilon=str(stage.get("epsilon", "")),
-        delta=str(stage.get("delta", "")),
-        detail="; ".join(f"{key} {value}" for key, value in shown.items() if isinstance(value, (int, float, str))),
     )
 
 
@@ -254,22 +188,11 @@ def of_synthesis(synthesis: Synthesis, *, schema: Schema, model: Mapping[str, An
     plan, law, guarantee = synthesis.plan, synthesis.model, synthesis.guarantee
     if not isinstance(guarantee, ApproxDP):
         raise AssertionError("blocks promise an epsilon and a delta")  # noqa: TRY004 - a fault of ours
-    stage = StageFacts(
-        what="records on which most blocks agree",
-        mechanism="coupled blocks and a stable selection",
-        epsilon=short_text(guarantee.epsilon, up=True),
-        delta=short_text(guarantee.delta, up=True),
-        detail=(
-            f"{plan.blocks} blocks of {plan.block_size}, {plan.records} records per vote, {plan.draws} draws; typical "
-            f"error {plan.typical_error:.2g}"
-        ),
-    )
     return TableRelease(
         learner="one law of all columns, learnt again from records on which blocks agree",
         guarantee=guarantee,
         units=plan.units,
-        composition=ADDED,
-        stages=(stage,),
+        stages=synthesis.stages,
         model=model,
         draw=None if law is None else _label_or_number_rows(law, schema),
     )

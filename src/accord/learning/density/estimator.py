@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accord import __version__, _check
 from accord._exact import Number
+from accord.accounting.account import account
 from accord.core import Records, tell
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
@@ -32,9 +33,8 @@ from accord.learning.density.release import PrivateModel, release_density
 from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
-from accord.ledger.figures import short_text
 from accord.ledger.spending import SPENT
-from accord.privacy import ApproxDP
+from accord.privacy import ApproxDP, NoAnswer, Release
 from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["PrivateDensity"]
@@ -199,6 +199,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.report_ = self._report(released, units=given.units, family=family.words)
         self.curator_report_ = {
             "warning": _NOT_FOR_RELEASE,
+            **self.report_,
             "agreement of blocks, by group of columns": released.located.agreement,
         }
         if released.law is None:
@@ -306,17 +307,16 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return SharedRandomness(check_random_state(self.random_state).bytes(32))
 
     def _report(self, released: PrivateModel, *, units: int, family: str) -> Mapping[str, Any]:
+        made: Release[Any] = Release(NoAnswer, self.guarantee_, released.stages)
+        found = account(made, units=units, learner=f"a density: {family}")
         return {
+            **found,
             "accord": __version__,
             "family": family,
-            "epsilon": short_text(self.guarantee_.epsilon, up=True),
-            "delta": short_text(self.guarantee_.delta, up=True),
-            "neighbouring": self.guarantee_.neighbouring.value,
-            "unit": self.guarantee_.unit,
-            "units": units,
+            "epsilon": found["guarantee"]["epsilon"],
+            "delta": found["guarantee"]["delta"],
             "columns": self._names(),
-            "composition": "basic, adaptive",
-            "stages": released.public,
+            "released": released.public,
             "shared parts seeded": self.random_state is not None,
             "answer": released.law is not None,
         }

@@ -1,0 +1,168 @@
+"""Whether the stages of a ``release.json`` make at most what it promises: each is worked out again."""
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from accord._exact import to_fraction
+from accord.accounting.of_stages import SLACK, rebuilt, total_of
+from accord.errors import InvalidParameter
+from accord.ledger.figures import as_float
+from accord.mechanisms import DiscreteGaussian
+from accord.privacy import ApproxDP, Neighbouring
+from accord.privacy.stages import Composed, Parameter, Stage
+
+__all__ = ["number_faults", "stage_faults", "sum_faults"]
+
+_COUNTS = frozenset({"count", "draws", "entries", "threshold"})
+_TEXTS = frozenset({"neighbouring", "rule", "coupling"})
+_DEEPEST = 16
+_ORDER = "composition does not name every stage once, in order"
+
+
+def number_faults(content: Mapping[str, Any], *, near: float | None) -> list[str]:
+    """Return what is wrong with the promise itself.
+
+    ``near`` is how far a float may be off, relatively, in files of format 1; None for the least float not below.
+    """
+    guarantee = content["guarantee"]
+    faults = []
+    for name in ("epsilon", "delta"):
+        number, stated = _fraction(guarantee[name]), guarantee[f"{name}_float"]
+        if number is None or number < 0:
+            faults.append(f"guarantee.{name} is no number that can be promised")
+        elif near is not None:
+            if not math.isclose(float(number), stated, rel_tol=near, abs_tol=near * 1e-300):
+                faults.append(f"guarantee.{name} and {name}_float differ")
+        elif Fraction(stated) < number:
+            faults.append(f"guarantee.{name}_float is below the {name} that it stands for: they differ")
+        elif stated != as_float(number, up=True):
+            faults.append(f"guarantee.{name} and {name}_float differ")
+    if guarantee["neighbouring"] not in {relation.value for relation in Neighbouring}:
+        faults.append("guarantee.neighbouring is no relation")
+    return faults
+
+
+def sum_faults(content: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the sum of what the stages of format 1 state: it is at most any total."""
+    guarantee = content["guarantee"]
+    faults: list[str] = []
+    for name in ("epsilon", "delta"):
+        promised = _fraction(guarantee[name])
+        parts = [_fraction(stage[name]) for stage in content["stages"] if stage[name] is not None]
+        if any(part is None or part < 0 for part in parts):
+            faults.append(f"a stage's {name} is no number")
+        elif promised is not None and sum((part for part in parts if part is not None), Fraction(0)) > promised:
+            faults.append(f"the stages spend more {name} than is promised")
+    return faults
+
+
+def stage_faults(content: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with stages of format 2 and their total."""
+    faults: list[str] = []
+    stages: list[Stage] = []
+    for place, entry in enumerate(content["stages"]):
+        try:
+            stage = _stage(entry)
+            stages.append(stage)
+            wrong = _stage_fault(stage)
+        except (InvalidParameter, TypeError, ValueError, KeyError, OverflowError):
+            wrong = "states numbers or parameters that its mechanism does not take"
+        if wrong is not None:
+            faults.append(f"stages.{place} {wrong}")
+    return faults or _total_faults(content, stages)
+
+
+def _total_faults(content: Mapping[str, Any], stages: list[Stage]) -> list[str]:
+    guarantee = content["guarantee"]
+    relations = {dict(stage.parameters).get("neighbouring", Neighbouring.REPLACE_ONE.value) for stage in stages}
+    if not relations <= _implying(guarantee["neighbouring"]):
+        return ["a stage holds under another relation than the promise"]
+    numbers = iter(enumerate(stages))
+    try:
+        composed = _composed(content["composition"], numbers=numbers, depth=0)
+    except (InvalidParameter, TypeError, ValueError, KeyError, StopIteration):
+        return [_ORDER]
+    if next(numbers, None) is not None:
+        return [_ORDER]
+    try:
+        total = total_of(composed)
+    except InvalidParameter:
+        return ["no total is known for the stages as they are said to compose"]
+    return [
+        f"the stages spend more {name} than is promised"
+        for name, spent in zip(("epsilon", "delta"), total, strict=True)
+        if spent > (_fraction(guarantee[name]) or Fraction(0))
+    ]
+
+
+def _implying(relation: str) -> set[str]:
+    """Return the relations under which a stage's guarantee is one under this."""
+    asked = [one for one in Neighbouring if one.value == relation]
+    return {one.value for one in Neighbouring if asked and one.implies(asked[0])}
+
+
+def _stage(entry: Mapping[str, Any]) -> Stage:
+    epsilon, delta = entry["epsilon"], entry["delta"]
+    guarantee = None if epsilon is None else ApproxDP(_exact(epsilon), _exact("0" if delta is None else delta))
+    return Stage(
+        mechanism=entry["mechanism"],
+        parameters=tuple((name, _parameter(name, value)) for name, value in entry["parameters"].items()),
+        guarantee=guarantee,
+        what=entry["what"],
+        claimed=entry["claimed"],
+    )
+
+
+def _parameter(name: str, value: object) -> Parameter:
+    if isinstance(value, bool) or (isinstance(value, int) and name in _COUNTS):
+        return value
+    return value if isinstance(value, str) and name in _TEXTS else _exact(value)
+
+
+def _exact(text: object) -> Fraction:
+    found = _fraction(text) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidParameter("a number is not readable.")
+    return found
+
+
+def _stage_fault(stage: Stage) -> str | None:
+    """Return what is wrong with a stage; of one that is somebody's word only that it states nothing."""
+    if stage.claimed or stage.mechanism == SLACK:
+        return "states no guarantee" if stage.guarantee is None else None
+    mechanism = rebuilt(stage)
+    if mechanism is None:
+        return "is of a mechanism that this accord does not know"
+    if isinstance(mechanism, DiscreteGaussian):
+        total_of(stage)
+        return None if stage.guarantee is None else "states a guarantee, and its mechanism has a curve"
+    own, stated = mechanism.guarantee, stage.guarantee
+    if stated is None:
+        return "states no guarantee"
+    same = (stated.epsilon, stated.delta) == (own.epsilon, own.delta)
+    return None if same else "states another guarantee than its mechanism has with these parameters"
+
+
+def _composed(node: Any, *, numbers: Iterator[tuple[int, Stage]], depth: int) -> Stage | Composed:  # noqa: ANN401
+    if type(node) is int:
+        place, stage = next(numbers)
+        if place != node:
+            raise InvalidParameter("the stages are out of order.")
+        return stage
+    if not isinstance(node, Mapping) or depth > _DEEPEST or node.get("how") not in {"basic", "numeric", "parallel"}:
+        raise InvalidParameter("this is no composition.")
+    surplus = _exact(node.get("surplus", "0"))
+    if surplus < 0:
+        raise InvalidParameter("a surplus is at least 0.")
+    inner = [_composed(part, numbers=numbers, depth=depth + 1) for part in node["stages"]]
+    delta = None if node.get("delta") is None else _exact(node["delta"])
+    return Composed(how=node["how"], stages=tuple(inner), delta=delta, surplus=surplus)
+
+
+def _fraction(text: str) -> Fraction | None:
+    try:
+        return to_fraction(text)
+    except (TypeError, ValueError):
+        return None
