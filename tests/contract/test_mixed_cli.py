@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_json_names_stages_and_files() -> None:
     assert {"units", "learner", "composition", "stages", "expected_errors"} <= content["plan"].keys()
     assert content["plan"]["units"] == ROWS
     spent = [stage for stage in content["plan"]["stages"] if stage["epsilon"] is not None]
-    assert all(float(stage["epsilon"]) < 2 for stage in spent)
+    assert all(Fraction(stage["epsilon"]) < 2 for stage in spent)
 
 
 def frozen_release(*_: Any, **__: Any) -> TableRelease:
