@@ -32,10 +32,10 @@ CATEGORY = 'version = 1\n[[columns]]\nname = "{}"\nkind = "category"\ncategories
 Call = Callable[..., Result]
 
 
-def release(model: Any = None, *, units: int = 100) -> Synthesis:
+def release(model: Any = None, *, units: int = 100, word: str = "record") -> Synthesis:
     """The same release whatever the data are: only its number of units follows them."""
     plan = SamplePlan(units=units, blocks=10, block_size=units // 10, records=20, draws=4, typical_error=0.1)
-    return Synthesis(model=model, guarantee=ApproxDP("0.5", "1e-6"), plan=plan, seeded=False)
+    return Synthesis(model=model, guarantee=ApproxDP("0.5", "1e-6", unit=word), plan=plan, seeded=False)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         kind = Normal([1.5], [[4.0]]) if records.dtype != object else Categorical(["a", "b"], [0.25, 0.75])
         if records.shape[1] > 1:
             kind = Normal([1.5, -2.0], [[4.0, 3.0], [3.0, 9.0]])
-        return release(kind, units=len(records))
+        return release(kind, units=len(records), word=options.get("unit") or "record")
 
     monkeypatch.setattr(accord.cli.job, "synthesise", synthesise)
     return calls
@@ -294,6 +294,7 @@ def test_units_reach_the_release_and_the_words(frozen: list[dict[str, Any]]) -> 
     assert frozen[0]["units"].tolist() == [0, 1, 0]
     assert "replacing all records of one unit, wherever they stand; the number of units n is public" in result.stdout
     assert "share a value of who" in result.stdout
+    assert "rows stand for: a random who's random record" in result.stdout
 
 
 # --- what is printed and written --------------------------------------------------------------------------------------
@@ -335,7 +336,7 @@ def test_the_json_result_has_stable_keys(frozen: list[dict[str, Any]]) -> None:
     result = synth("d.csv", "s.toml", "--json", epsilon="0.50")
     content = json.loads(result.stdout)
     assert list(content) == [
-        "accord", "answer", "model", "guarantee", "plan", "seeded", "noise_seeded",
+        "accord", "answer", "model", "guarantee", "rows_stand_for", "plan", "seeded", "noise_seeded",
         "rows", "files", "warnings", "commands",
     ]  # fmt: skip
     assert content["model"] == {

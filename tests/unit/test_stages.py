@@ -24,7 +24,7 @@ from accord.ledger import Ledger
 from accord.marginals import Column as Codes
 from accord.marginals import Domain, MarginalLearner, _run
 from accord.mechanisms import DiscreteLaplace
-from accord.privacy import ApproxDP, PureDP, Release
+from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
 from accord.privacy.stages import composing, leaves
 from accord.reports import check_release
 from accord.reports.tables import _bin_names
@@ -292,6 +292,19 @@ def test_B6_what_a_failed_release_says_is_all_that_was_charged(tmp_path: Path) -
             TableLearner(schema, epsilon=1, delta="1e-6").release(empty, ledger=ledger)
         assert caught.value.guarantee == ApproxDP(1, "1e-6")
         assert ledger.statement().spent.epsilon == 1
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [
+        (Neighbouring.REPLACE_ONE, "replacing all records of one unit, wherever they stand; the number of units n is"),
+        (Neighbouring.REPLACE_ONE_IN_PLACE, "at its place; the number of units n is public, and so is the order"),
+        (Neighbouring.ADD_OR_REMOVE_ONE, "adding or removing all records of one unit; the number of units is secret"),
+    ],
+)
+def test_B6_the_statement_says_the_relation_of_the_guarantee(relation: Neighbouring, words: str) -> None:
+    found = account(Release(1, PureDP(1, relation, "person")), units=10)
+    assert words in found["guarantee"]["statement"]
 
 
 def test_B6_no_bin_begins_at_minus_zero() -> None:

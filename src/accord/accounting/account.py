@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from accord._exact import to_fraction
 from accord.core import Verdict
 from accord.ledger.figures import as_float, exact_text, short_text
-from accord.privacy import ApproxDP, PureDP
+from accord.privacy import ApproxDP, Neighbouring, PureDP
 from accord.privacy.stages import Composed, Stage, leaves
 
 __all__ = ["Accounted", "account", "amounts", "rows_stand_for", "stage_lines"]
@@ -125,11 +125,7 @@ def _guarantee(
 ) -> dict[str, Any]:
     found = amounts(guarantee, written=written)
     unit = guarantee.unit
-    if unit == "record":
-        relation, public = "replacing one record", "the number of records n is public"
-    else:
-        relation = f"replacing all records of one {unit} at its place"
-        public = "units stand in the order of their first records; their number n is public"
+    relation, public = _relation(guarantee.neighbouring, alone=unit == "record")
     return {
         "statement": f"({found['epsilon']}, {found['delta']})-differential privacy, {relation}; {public}",
         **found,
@@ -138,6 +134,17 @@ def _guarantee(
         "unit_column": unit_column,
         "noise_seeded": False,
     }
+
+
+def _relation(neighbouring: Neighbouring, *, alone: bool) -> tuple[str, str]:
+    """Return in words what is replaced, and what of it is public."""
+    what, noun = ("one record", "records") if alone else ("all records of one unit", "units")
+    number = f"the number of {noun} n is public"
+    if neighbouring is Neighbouring.ADD_OR_REMOVE_ONE:
+        return f"adding or removing {what}", f"the number of {noun} is secret"
+    if neighbouring is Neighbouring.REPLACE_ONE_IN_PLACE:
+        return f"replacing {what} at its place", f"{number}, and so is the order in which {noun} first appear"
+    return f"replacing {what}" if alone else f"replacing {what}, wherever they stand", number
 
 
 def _amount(value: Fraction, *, written: str) -> str:
