@@ -124,7 +124,9 @@ def test_A7_a_missing_name_is_refused_in_every_container(units: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "units", [3, np.int64(3), np.array(3), 3.0, "abc", b"abc", {1, 2, 3}, iter([1, 2, 3]), {0: 1, 1: 2, 2: 3}], ids=repr
+    "units",
+    [3, np.int64(3), np.array(3), 3.0, "abc", b"abc", {1, 2, 3}, iter([1, 2, 3]), {0: 1, 1: 2, 2: 3}],
+    ids=lambda units: type(units).__name__,
 )
 def test_A5_a_single_value_names_nobody(units: Any) -> None:
     with pytest.raises(InvalidParameter, match="one unit a record"):
@@ -346,7 +348,9 @@ def test_what_is_no_table_is_refused(data: Any) -> None:
         Records.of(data)
 
 
-@pytest.mark.parametrize("data", [[], np.zeros((0, 2)), pa.array([], pa.int64()), pa.table({"a": []})], ids=repr)
+@pytest.mark.parametrize(
+    "data", [[], np.zeros((0, 2)), pa.array([], pa.int64()), pa.table({"a": []})], ids=lambda data: type(data).__name__
+)
 def test_no_records_are_refused(data: Any) -> None:
     with pytest.raises(DataError, match="no records"):
         Records.of(data)

@@ -69,6 +69,8 @@ def encode(vote: Any) -> bytes:  # noqa: ANN401 - a vote is a value of any of th
 
 def canonical(vote: Any) -> Canonical:  # noqa: ANN401 - see encode
     """Return key and canonical value of a vote; the rules are those of `encode`."""
+    if type(vote) is bytes:  # what couplings vote with; one part alone shares nothing
+        return _bytes(vote)
     reading = _Reading()
     try:
         found = reading(vote)
