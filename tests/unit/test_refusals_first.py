@@ -1,6 +1,7 @@
 """What public facts refuse is refused before anything is spent: a charge is followed by an answer or by no answer."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from accord.learning import PrivateSampler
 from accord.learning.declared.discovery import discover
 from accord.learning.declared.learner import TableLearner
 from accord.learning.synthesis import synthesise
+from accord.ledger import Ledger
 from accord.ledger.spending import SPENT
 from accord.randomness import SharedRandomness
 from accord.tables import Column, Schema, Table, parse_schema
@@ -124,3 +126,12 @@ def test_B9_too_many_labels_are_refused_with_the_schema_and_by_name() -> None:
     text = f'version = 2\n[[columns]]\nname = "town"\nkind = "category"\ncategories = [{labels}]\n'
     with pytest.raises(SchemaMismatch, match='"town" lists 65537 labels'):
         parse_schema(text)
+
+
+@pytest.mark.parametrize("frame", [pa.table({"x": ["a", "b"] * 2000}), [{"x": 1.0}] * 4000], ids=["texts", "dicts"])
+def test_B7_texts_and_dicts_for_a_learner_of_numbers_are_refused_first(frame: Any, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=4, delta="1e-2", unit="record")
+    with pytest.raises(AccordError) as caught:
+        synthesise(frame, learner=GaussianLearner(), epsilon=1, delta="1e-3", ledger=ledger)
+    assert SPENT not in getattr(caught.value, "__notes__", ())
+    assert [entry.kind for entry in ledger.entries()] == ["create"]
