@@ -189,3 +189,14 @@ def test_A3_mutant_the_voters_own_object_is_kept(rule: str, monkeypatch: pytest.
 
     monkeypatch.setattr(votes, "_RULES", tuple((kinds, kept if each is real else each) for kinds, each in votes._RULES))
     assert not is_function_of_key(canonical)
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_A15_how_long_another_voters_text_is_does_not_show_in_what_is_released(kind: str) -> None:
+    """An array of all votes is as wide as the longest of them: a winner has its own width."""
+    released = []
+    for last in ("x", "a very long one"):
+        votes = np.array([["a", "bb"]] * 60 + [["q", last]]).astype(kind)
+        released.append(StableMode(epsilon=1, delta="1e-6").release(votes).value)
+    assert pickle.dumps(released[0]) == pickle.dumps(released[1])
+    assert np.asarray(released[0]).dtype == np.dtype(f"{kind}2").newbyteorder("<")

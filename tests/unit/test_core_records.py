@@ -391,3 +391,49 @@ def test_the_trait_of_a_learner() -> None:
     Foreign.cells = "32"
     with pytest.raises(InvalidParameter, match="'numbers' or 'labels'"):
         cells_read_by(Foreign())
+
+
+class Nobody:
+    """An object that may hold anything."""
+
+
+def test_A7_names_are_plain_and_a_scalar_of_another_library_is_none() -> None:
+    for odd in (Nobody(), Nobody, ..., pa.scalar(None, pa.int64()), pa.scalar(1)):
+        with pytest.raises(DataError, match="plain name"):
+            Records.of(np.zeros(2), units=[odd, "b"])
+        with pytest.raises(DataError, match="plain name"):
+            Records.of(np.zeros(2), units=[("p", odd), "b"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ([[1, 5], [2, 6], [1, 5]], pa.list_(pa.int64())),
+        ([[1], [2], [1]], pa.list_(pa.int64())),
+        (
+            [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)],
+            pa.dictionary(pa.int32(), pa.timestamp("us", "UTC")),
+        ),
+        (
+            [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)],
+            pa.dictionary(pa.int32(), pa.timestamp("ns")),
+        ),
+        (["a", "b"], pa.dictionary(pa.int32(), pa.string())),
+    ],
+    ids=str,
+)
+def test_A15_a_null_decides_about_no_other_cell_of_an_arrow_column(cells: list[Any], kind: Any) -> None:
+    def read(column: list[Any]) -> list[Any]:
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        array = pa.array(column, value)
+        table = pa.table({"a": array.dictionary_encode() if pa.types.is_dictionary(kind) else array})
+        return list(Records.of(table, cells="labels").rows[: len(cells) - 1, 0])
+
+    whole, gap = read(cells), read([*cells[:-1], None])
+    assert [(type(cell), cell) for cell in whole] == [(type(cell), cell) for cell in gap]
+
+
+def test_A15_times_to_the_nanosecond_are_refused_by_their_type() -> None:
+    for number in (86399000000123, 0):
+        with pytest.raises(InvalidParameter, match="time64"):
+            Records.of(pa.table({"a": pa.array([number], pa.time64("ns"))}), cells="labels")

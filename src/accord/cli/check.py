@@ -107,7 +107,12 @@ def _plans(content: Mapping[str, Any], *, recompute: bool) -> dict[str, Any]:
 
 
 def _release(content: Mapping[str, Any]) -> dict[str, Any]:
-    faults = check_release(content)
+    try:
+        faults = check_release(content)
+    except InvalidParameter:
+        raise
+    except (ValueError, ArithmeticError):  # numbers beyond what can be worked with
+        faults = ("a number is out of range",)
     lines = [f"release: {fault}" for fault in faults] or [_good_release(content)]
     return {"kind": "release", "holds": not faults, "faults": list(faults), "lines": lines}
 
@@ -118,7 +123,9 @@ def _good_release(content: Mapping[str, Any]) -> str:
     word = "that it was made as it says, and that no stage is missing, is the word of whoever ran it"
     if content["format_version"] != 1:
         count = len(content["stages"])
-        return f"release: well formed; its {count} stages, worked out again, compose to at most {pair}; {word}"
+        stated = sum(bool(stage.get("claimed")) or not stage["parameters"] for stage in content["stages"])
+        some = f", {stated} of them taken at their word," if stated else ", worked out again,"
+        return f"release: well formed; its {count} stages{some} compose to at most {pair}; {word}"
     if any(stage["epsilon"] is None for stage in content["stages"]):
         return (
             f"release: well formed; of format 1, whose stages have no parameters: those that state an epsilon add up "

@@ -177,8 +177,19 @@ def _series(series: Any, library: str) -> NDArray[Any]:  # noqa: ANN401 - anothe
     if library == "polars":
         plain = series.null_count() == 0 or series.dtype.is_temporal()
         return np.asarray(series.to_numpy()) if plain else _objects(series.to_list())
+    return _arrow(series)
+
+
+def _arrow(series: Any) -> NDArray[Any]:  # noqa: ANN401 - another library's object
+    """Return a column of pyarrow: which way it is read follows from its type; a null decides about no other cell."""
     kind = str(getattr(series, "type", ""))
-    if series.null_count == 0 or kind.startswith(("timestamp", "duration", "date")):
+    if kind.startswith("dictionary"):
+        return _arrow(series.cast(series.type.value_type))
+    if kind == "time64[ns]":
+        raise InvalidParameter("a column of type time64[ns] cannot be read: cast it to time64[us]. Nothing was spent.")
+    if kind.startswith(("timestamp", "duration", "date")):
+        return np.asarray(series.to_numpy() if hasattr(series, "num_chunks") else series.to_numpy(zero_copy_only=False))
+    if series.null_count == 0 and kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
         return np.asarray(series.to_numpy() if hasattr(series, "num_chunks") else series.to_numpy(zero_copy_only=False))
     return _objects(series.to_pylist())
 

@@ -1,7 +1,11 @@
 """Number the units of privacy by their names, each read by itself. Trusted core."""
 
+import datetime as dt
+import numbers
+import uuid
 from collections.abc import Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +17,9 @@ from accord.errors import DataError, InvalidParameter
 __all__ = ["owners_named"]
 
 _MISSING = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
-_ODD = "a unit of privacy must be a plain name: text, a number or a tuple of these."
+_ODD = "a unit of privacy must be a plain name: text, a number, a date or a tuple of these."
+_PLAIN: Final = (str, bytes, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, uuid.UUID)
+"""What names a unit. Anything else could hide that a name is missing: other libraries' scalars, objects with fields."""
 _SHAPE = "units must name one unit a record, in a list or an array of shape (n,)"
 
 
@@ -91,4 +97,6 @@ def _key(name: Any) -> Any:  # noqa: ANN401 - any name
     if is_missing(name):
         raise DataError(_MISSING)
     plain = as_label(name)
+    if not isinstance(plain, _PLAIN):
+        raise DataError(_ODD)
     return (bool, plain) if isinstance(plain, bool) else plain

@@ -359,6 +359,8 @@ def _canonical_array(array: NDArray[Any]) -> NDArray[Any] | None:
         return None
     if array.dtype.kind == "b":
         return np.array(array.view(np.uint8) != 0, order="C")  # a byte of 2 is True as well
+    if array.dtype.kind in "SU":  # as wide as its own longest text: an array of all votes is as wide as anybody's
+        array = array.astype(f"{array.dtype.kind}{max(1, int(np.char.str_len(array).max(initial=0)))}")
     value = np.array(array, dtype=np.dtype(array.dtype.newbyteorder("<").str), order="C", subok=False)
     if value.dtype.kind in "fc":
         parts = value.view(value.real.dtype)
