@@ -348,6 +348,11 @@ class Interrupted:
         raise KeyboardInterrupt(CANARY)
 
 
+def interrupt(done: int, total: int, what: str) -> None:
+    """A person's interrupt, between two fits: a learner's own is its block's abstention."""
+    raise KeyboardInterrupt(CANARY)
+
+
 SIZES: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "blocks": 50, "records": 12, "draws": 4}
 DATA = np.random.default_rng(1).normal(size=(1000, 1))
 
@@ -367,7 +372,7 @@ def test_a_failing_run_stays_charged_and_the_second_try_is_charged_again(folder:
     with Ledger.create("l", epsilon=3, delta="1e-5") as ledger:
         for tries in (1, 2):
             with pytest.raises(KeyboardInterrupt):
-                spenders(Interrupted())[kind](DATA, ledger=ledger)
+                spenders(Interrupted())[kind](DATA, ledger=ledger, progress=interrupt)
             assert ledger.spent == ApproxDP(tries, Fraction(tries, 10**6))
         assert [entry.kind for entry in ledger.entries()][1:] == ["charge", "abandon"] * 2
         assert ledger.entries()[-1].why == "failed: KeyboardInterrupt"

@@ -26,7 +26,7 @@ from accord.cli.app import app
 from accord.learners import GaussianLearner
 from accord.learning import PrivateLearner, PrivateSampler, blocks
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
-from accord.testing import Tape
+from accord.testing import ReplayRandomness, Tape
 
 Row = list[str]
 Rows = list[Row]
@@ -204,16 +204,23 @@ class Trial:
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Freeze what the operating system gives; calling the fixture starts it again."""
-    count = [0]
+    count, orders = [0], [0]
+
+    def order(
+        units: int, *, randomness: PrivateRandomness
+    ) -> np.ndarray[Any, Any]:  # noise drawn before does not shift it
+        orders[0] += 1
+        return uniform_order(units, randomness=ReplayRandomness(f"order {orders[0]}"))
 
     def bytes_of_system(size: int) -> bytes:
         count[0] += 1
         return hashlib.shake_256(f"system {count[0]}".encode()).digest(size)
 
     monkeypatch.setattr(os, "urandom", bytes_of_system)
+    monkeypatch.setattr(blocks, "uniform_order", order)
 
     def start() -> None:
-        count[0] = 0
+        count[0] = orders[0] = 0
 
     return start
 
