@@ -315,7 +315,7 @@ def tuples_released(*, runs: int) -> list[bytes]:
         EmpiricalLearner(["x", "y"]), epsilon=1, delta=DELTA, blocks=BLOCKS, records=60, coupling=Watched()
     )
     for _ in range(runs):
-        sampler.release(["x", "y"] * 200, shared=SharedRandomness("public"))
+        sampler.release(["x", "y"] * 200, shared=SharedRandomness("public"), in_place_key=SharedRandomness("blocks"))
     return seen
 
 
