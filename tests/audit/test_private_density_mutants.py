@@ -134,7 +134,11 @@ def test_cells_that_depend_on_all_blocks_are_caught() -> None:
 def within(plan: DensityPlan) -> bool:
     """Run the stages and compare what they say they cost with what was asked."""
     table = np.random.default_rng(SEED).normal(size=(4000, 1))
-    found: PrivateModel = release_density(table, plan, NormalMixtures(components=1), numbers=4000, word="record")
+    try:
+        found: PrivateModel = release_density(table, plan, NormalMixtures(components=1), numbers=4000, word="record")
+    except AssertionError as refusal:  # the release adds up its own stages
+        assert "spend more than is promised" in str(refusal)  # noqa: PT017 - any other is this test's failure
+        return False
     assert len(found.guarantees) == 2
     asked = ApproxDP(plan.epsilon, plan.delta)
     return found.guarantee.epsilon <= asked.epsilon and found.guarantee.delta <= asked.delta
