@@ -12,9 +12,9 @@ from accord.core._names import owners_named
 from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 
-__all__ = ["Cells", "Records", "cells_read_by", "table_of_numbers"]
+__all__ = ["NO_NUMBERS", "Cells", "Records", "cells_read_by", "table_of_numbers"]
 
-_NO_NUMBERS = (
+NO_NUMBERS = (
     "complex",
     "string",
     "str",
@@ -211,7 +211,7 @@ def _read(held: Held, cells: Cells) -> NDArray[Any]:
 
 def _refuse_declared(held: Held) -> None:
     """Refuse columns that are declared to hold no numbers."""
-    wrong = [place for place, kind in enumerate(held.kinds) if kind.lower().startswith(_NO_NUMBERS)]
+    wrong = [place for place, kind in enumerate(held.kinds) if kind.lower().startswith(NO_NUMBERS)]
     if not wrong:
         return
     advice = (

@@ -6,34 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.records import NO_NUMBERS
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learning.density.column_location import as_float_table
 
 __all__ = ["column_names", "read_as_given", "read_columns", "refuse_declared_text", "without_cells"]
 
 _NUMBERS = "biufO"
-_NO_NUMBERS = (
-    "complex",
-    "string",
-    "str",
-    "large_string",
-    "utf8",
-    "category",
-    "categorical",
-    "enum",
-    "date",
-    "time",  # timedelta too
-    "duration",
-    "period",
-    "interval",
-    "list",
-    "large_list",
-    "dictionary",
-    "map",
-    "array",
-    "struct",
-    "binary",
-)
 
 
 def column_names(names: NDArray[Any] | None, *, columns: int) -> tuple[str, ...]:
@@ -61,7 +40,7 @@ def refuse_declared_text(table: object) -> None:
         Naming the columns; nothing has been spent.
 
     """
-    wrong = [name for name, kind in _declared(table) if kind.lower().startswith(_NO_NUMBERS)]
+    wrong = [name for name, kind in _declared(table) if kind.lower().startswith(NO_NUMBERS)]
     if wrong:
         message = (
             f"columns without numbers: {', '.join(map(repr, wrong))}. Leave them out, or turn them into numbers by a "
