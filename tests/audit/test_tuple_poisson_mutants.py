@@ -314,6 +314,8 @@ def tuples_released(*, runs: int) -> list[bytes]:
     sampler = PrivateSampler(
         EmpiricalLearner(["x", "y"]), epsilon=1, delta=DELTA, blocks=BLOCKS, records=60, coupling=Watched()
     )
+    sampler.rehearse(400, columns=1)  # on tables that are made up
+    seen.clear()
     for _ in range(runs):
         sampler.release(["x", "y"] * 200, shared=SharedRandomness("public"), in_place_key=SharedRandomness("blocks"))
     return seen

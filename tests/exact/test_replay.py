@@ -183,6 +183,8 @@ def test_each_learner_sees_its_own_block_and_every_block_is_seen_once() -> None:
         Witness(), epsilon=1, delta="1e-3", blocks=30, records=24, draws=8, coupling=NormalLattice(dimension=1)
     )
     data = np.arange(30 * 7 + 4, dtype=float)
+    sampler.rehearse(len(data), columns=1)  # on tables that are made up
+    seen.clear()
     sampler.release(data)
     assert [len(rows) for rows in seen] == [7] * 30
     assert len(set().union(*seen)) == 210

@@ -330,6 +330,8 @@ def test_a_simulation_leaves_the_surplus_out() -> None:
     assert (use.block_size, use.left_out) == (learner.plan.block_size, 3000 - learner.required_records)
     object.__setattr__(learner.sampler, "learner", Witness())
     names = np.repeat(np.arange(3000), 2)
+    learner.rehearse(3000, columns=1, named_units=True)  # on tables that are made up
+    seen.clear()
     value = learner.release(np.random.default_rng(6).normal(size=6000), units=names, shared=SharedRandomness(1)).value
     assert seen == [2 * learner.plan.block_size] * learner.sampler.blocks
     assert not isinstance(value, NoAnswerType)

@@ -282,6 +282,7 @@ class AgnosticPrivateLearner:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
         if self.stand_in is not None and len(self.stand_in) != columns:
             raise InvalidParameter("stand_in must be one record, with as many cells as the data have columns.")
+        self.sampler.rehearse(given.units // self.parts, columns=columns, named_units=given.owners is not None)
 
     def _not_enough(self, units: int) -> Exception:
         if self.plan is None:

@@ -239,6 +239,11 @@ class PrivateLearner:
         )
         return Release(model, released.guarantee, released.stages)
 
+    def rehearse(self, units: int, *, columns: int, named_units: bool = False) -> None:
+        """Do what `PrivateSampler.rehearse` does, for blocks of the size that a release of this many units has."""
+        used = block_size_for(self.plan, units=units, blocks=self.sampler.blocks) * self.sampler.blocks
+        self.sampler.rehearse(used, columns=columns, named_units=named_units)
+
     def _refuse_short_tuples(self, columns: int) -> None:
         """Refuse tuples from which the learner says that it cannot learn: its ``least_records(columns)``."""
         least = getattr(self.again, "least_records", None)

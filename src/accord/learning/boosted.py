@@ -238,7 +238,9 @@ class BoostedPrivateLearner:
                 )
 
             raise not_enough(needed=self.required_records, present=given.units, alpha=self.alpha, plan_at=plan_at)
-        self.part.check(given.units // self.parts, columns=given.rows.shape[1])
+        units, columns = given.units // self.parts, given.rows.shape[1]
+        self.part.check(units, columns=columns)
+        self.part.rehearse(units, columns=columns, named_units=given.owners is not None)
 
     def _summary(self) -> str:
         """Public words for a ledger."""

@@ -1,6 +1,6 @@
 """The private sampler: blocks, one law a block, an agreed tuple of records."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, final
 
@@ -13,10 +13,12 @@ from accord.core import Records, cells_read_by
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
+from accord.learning._rounded_labels import Frequencies, Roots
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
+from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
@@ -46,6 +48,8 @@ class PrivateSampler:
     - Blocks are secret: the unit may have another number of records, which may stand anywhere in the file.
     - A coupling that is not isolated is paid for out of ``delta``: the selection runs at ``delta - coupling_charge``.
     - A fit that fails is that block's abstention and changes nothing else.
+    - A coupling that was passed is refused before anything is spent, and before the first fit to records, if it takes
+      none of the laws that the learner fits to made-up tables (`rehearse`).
     - Not promised: an answer. Where the blocks do not agree the value is `NoAnswer` and the budget is spent all the
       same. With ``draws > 1`` the law of the tuple is selected: it is not exactly a tuple of the learned law.
 
@@ -92,6 +96,7 @@ class PrivateSampler:
     draws: int = 1
     coupling: Coupling | None = None
     isolation: Isolation = _COPIES
+    _tried: set[tuple[int, int]] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -116,6 +121,7 @@ class PrivateSampler:
         object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=100_000))
         object.__setattr__(self, "coupling", coupling)
         object.__setattr__(self, "isolation", isolation or _COPIES)
+        object.__setattr__(self, "_tried", set())
         self._refuse_hopeless_blocks()
 
     def _refuse_hopeless_blocks(self) -> None:
@@ -186,8 +192,8 @@ class PrivateSampler:
         progress
             Told how far the fits are.
         ledger
-            Charged after all checks of the input and before the first fit; confirmed when there is a value or
-            `NoAnswer`. A run that fails stays charged.
+            Charged after all checks of the input and before the first fit to records; confirmed when there is a value
+            or `NoAnswer`. A run that fails stays charged.
         unit
             The guarantee's word for what ``units`` names; by default "unit", and always "record" without ``units``.
         in_place_key
@@ -199,6 +205,9 @@ class PrivateSampler:
         ------
         NotEnoughRecords
             If there are fewer units than blocks; nothing has been spent.
+        InvalidParameter
+            If the coupling that was passed takes none of the laws that the learner fits to made-up tables, or the
+            learner's code is at fault on all of them; nothing has been spent.
         BudgetExceeded
             If the ledger's cap does not allow it; nothing has been spent.
 
@@ -208,6 +217,7 @@ class PrivateSampler:
         coupling, least = self._coupling_for(given.rows.shape[1])
         mode = self._mode_for(coupling)
         self._refuse_small_blocks(given.units, least=least)
+        self.rehearse(given.units, columns=given.rows.shape[1], named_units=given.owners is not None)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
@@ -228,6 +238,44 @@ class PrivateSampler:
                 randomness=randomness,
             )
         return Release(release.value, guarantee, settled(run, guarantee))
+
+    def rehearse(self, units: int, *, columns: int, named_units: bool = False) -> None:
+        """Try the learner with the coupling that was passed on made-up tables of at most 64 rows; reads no record.
+
+        Refused is a coupling that takes none of the laws that were fitted, and a learner whose code is at fault (a
+        `TypeError` and the like) on every table; one that fails otherwise is not, as it may fit other records. The
+        default coupling takes the laws of its learner and is not tried, nor is what a plan chose. Records whose laws
+        the coupling does take can be offered as ``example(size, columns)``, see `Learner`.
+
+        Parameters
+        ----------
+        units
+            Number of records, or of units of privacy.
+        columns
+            Number of columns.
+        named_units
+            Whether units were named, so that one may have several records.
+
+        Raises
+        ------
+        InvalidParameter
+            Naming the classes of what does not go together; nothing has been spent.
+
+        """
+        rows = MOST_ROWS if named_units else max(1, min(units // self.blocks, MOST_ROWS))
+        coupling, tried = self.coupling, (columns, rows)
+        if coupling is None or isinstance(self.learner, (Frequencies, Roots)) or tried in self._tried:
+            return
+        rehearse_votes(
+            self.learner,
+            coupling_about=lambda _: coupling,
+            coupling_name=type(coupling).__name__,
+            records=self.records,
+            columns=columns,
+            rows=rows,
+            isolation=self.isolation,
+        )
+        self._tried.add(tried)
 
     def _summary(self, coupling: Coupling) -> str:
         """Public words for a ledger."""

@@ -20,8 +20,10 @@ from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
 from accord.learning.aggregate import aggregate, selection
+from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
-from accord.learning.isolation import Fitted, Isolation
+from accord.learning.isolation import Fitted, Isolation, SealedLaw
+from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
@@ -42,6 +44,7 @@ __all__ = ["CoarseRelease", "CoarseVotes", "TwoStageSampler"]
 _COPIES = Isolation()
 _MODELS = 64
 _MOST_CANDIDATES = 1 << 24
+_FEW_CANDIDATES = 256
 
 
 @final
@@ -56,8 +59,9 @@ class TwoStageSampler:
     -----------------
     - Privacy: ``(epsilon, delta)`` under replacing one unit, the sum of both `stages`: given whatever the first stage
       released, the second is private by itself (adaptive composition, C2).
-    - One charge of the total before the first fit. If the first stage has no answer, neither has the second, and the
-      total is spent.
+    - One charge of the total before the first fit to records. If the first stage has no answer, neither has the
+      second, and the total is spent.
+    - Laws that a stage's coupling cannot take, by fits to made-up tables, are refused before that charge.
     - Not promised: an answer. With ``draws > 1`` the law of the tuple is selected. Records follow the blocks' laws only
       as far as the candidates serve them: `TwoStageCoupling.diagnose`.
 
@@ -209,6 +213,7 @@ class TwoStageSampler:
             raise NotEnoughRecords(message, needed=self.blocks, present=given.units)
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.rows.shape[1], strength=strength)
+        self._rehearse(given)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         with spending(ledger, guarantee, what=self._summary()), composing("basic") as run:
@@ -236,6 +241,9 @@ class TwoStageSampler:
 
     def _coarse_mode(self, first: CoarseVotes) -> StableMode | BestOfDraws:
         """Return the selection of the first stage; what it owes for a coupling that is not isolated is taken out."""
+        return self._first_sampler(first).mode
+
+    def _first_sampler(self, first: CoarseVotes) -> PrivateSampler:
         return PrivateSampler(
             self.learner,
             epsilon=self.stages[0].epsilon,
@@ -244,7 +252,28 @@ class TwoStageSampler:
             records=first.records,
             draws=first.draws,
             coupling=first.coupling,
-        ).mode
+            isolation=self.isolation,
+        )
+
+    def _rehearse(self, given: Records) -> None:
+        """Refuse laws that one of the stages could not couple; no record is read, only how many there are."""
+        columns, named = given.rows.shape[1], given.owners is not None
+        if isinstance(self.first, CoarseVotes):
+            self._first_sampler(self.first).rehearse(given.units, columns=columns, named_units=named)
+        elif isinstance(self.first, PrivateLearner):
+            self.first.check(given.units, columns=columns)
+            self.first.rehearse(given.units, columns=columns, named_units=named)
+        if isinstance(self.learner, GaussianLearner) or self.reference is not None:
+            return
+        rehearse_votes(
+            self.learner,
+            coupling_about=_about_one_law,
+            coupling_name=TwoStageCoupling.__name__,
+            records=self.records,
+            columns=columns,
+            rows=MOST_ROWS if named else min(given.units // self.blocks, MOST_ROWS),
+            isolation=self.isolation,
+        )
 
     def _coarse(
         self,
@@ -330,3 +359,11 @@ class TwoStageSampler:
             f"two-stage sampler: {type(self.learner).__name__}, {self.blocks} blocks, {self.records} records, "
             f"{self.draws} draws, first {name}; {parts[0]} and then {parts[1]}"
         )
+
+
+def _about_one_law(law: Fitted) -> Coupling | None:
+    """Return a small second stage about a law of made-up records."""
+    known = law.opened() if type(law) is SealedLaw else law
+    if known is ABSTAIN:
+        return None
+    return TwoStageCoupling(ModelReference([known, known]), candidates=_FEW_CANDIDATES)

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from accord.errors import InvalidParameter
 from accord.learning.density.family import BlackBox, DensityFamily
 from accord.learning.density.sketch_fit import fit_to_points
+from accord.learning.rehearsal import continuous_tables
 from accord.randomness import SharedRandomness
 
 __all__ = ["rehearse"]
@@ -40,9 +41,7 @@ def rehearse(family: DensityFamily, *, columns: int) -> None:
     """
     if not isinstance(family, BlackBox):
         return
-    normal = _KEY.stream("rehearsal").standard_normal((_POINTS, columns))
-    uniform = _KEY.stream("rehearsal", 1).random((_POINTS, columns))
-    if any(_works(family, points) for points in (normal, np.exp(normal), uniform)):
+    if any(_works(family, points) for points in continuous_tables(_POINTS, columns)):
         return
     message = (
         f"the estimator ({family.words}) does not work on any table of {columns} column{'s' if columns > 1 else ''} "
