@@ -293,6 +293,13 @@ def test_B7_the_second_stage_is_tried_too(tmp_path: Path) -> None:
     refused(sampler, NORMALS, tmp_path, match="TwoStageCoupling cannot couple OnlySamples")
 
 
+def test_B7_a_function_that_makes_no_reference_is_refused_first(tmp_path: Path) -> None:
+    first = CoarseVotes(coupling=ShiftRounding(dimension=1), records=20)
+    sizes: dict[str, Any] = {"blocks": 40, "records": 4, "first": first, "reference": lambda law: law}
+    sampler = TwoStageSampler(GaussianLearner(), epsilon=2, delta="1e-3", **sizes)
+    refused(sampler, NORMALS, tmp_path, match="reference must make .* and makes Normal")
+
+
 @pytest.mark.parametrize("kind", ["copy", "process"])
 def test_B7_a_learner_of_broken_code_is_refused_first(kind: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {"coupling": HashedLattice(dimension=1), "isolation": Isolation(kind=kind)}

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, final
 
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,7 @@ from accord.core import Records, cells_read_by
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
+from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
@@ -263,17 +265,29 @@ class TwoStageSampler:
         elif isinstance(self.first, PrivateLearner):
             self.first.check(given.units, columns=columns)
             self.first.rehearse(given.units, columns=columns, named_units=named)
-        if isinstance(self.learner, GaussianLearner) or self.reference is not None:
+        if isinstance(self.learner, GaussianLearner) and self.reference is None:
             return
         rehearse_votes(
             self.learner,
-            coupling_about=_about_one_law,
+            coupling_about=_about_one_law if self.reference is None else self._refuse_no_reference,
             coupling_name=TwoStageCoupling.__name__,
             records=self.records,
             columns=columns,
             rows=MOST_ROWS if named else min(given.units // self.blocks, MOST_ROWS),
             isolation=self.isolation,
         )
+
+    def _refuse_no_reference(self, law: Fitted) -> None:
+        """Refuse a function that makes something else of a law of made-up records; one that fails may like others."""
+        known = law.opened() if type(law) is SealedLaw else law
+        made = (
+            None if self.reference is None or known is ABSTAIN else alone(partial(self.reference, known), failed=None)
+        )
+        if made is not None and not isinstance(made, WideReference):
+            raise InvalidParameter(
+                f"reference must make a reference on tuples, such as ModelReference, and makes "
+                f"{type(made).__name__}. Nothing was spent."
+            )
 
     def _coarse(
         self,
