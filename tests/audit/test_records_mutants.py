@@ -1,13 +1,15 @@
 """Broken readers of records and of units, each caught by a check that the true one passes."""
 
 import math
+import uuid
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from accord.core import Records, _names, records
+from accord.core import Records, _containers, _names, records
 from accord.core._cells import as_label, is_missing
 from accord.errors import AccordError
 
@@ -19,6 +21,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (1, True),
     ((1,), 1),
     (("a", 1), ("a", "1")),
+    (np.datetime64(1, "ns"), "datetime64[ns] 1"),
+    (uuid.UUID(int=5), ("uuid", 5)),
 ]
 MISSING: list[Any] = [None, math.nan, ("p", None), ("p", ("q", math.nan))]
 
@@ -107,13 +111,32 @@ def outer_only(name: Any) -> Any:
     return (type(name), as_label(name))
 
 
-true_owners = _names.owners_named
+def tagged_in_words(name: Any) -> Any:
+    """Kind and content are written into one text, or one tuple."""
+    if is_missing(name):
+        raise AccordError
+    return as_label(name)
+
+
+def untagged_tuples(name: Any) -> Any:
+    """A tuple is its own key, beside those that tag other kinds."""
+    return tuple(map(true_key, name)) if isinstance(name, tuple) else true_key(name)
+
+
+true_owners, true_key = _names.owners_named, _names._key
 
 
 @pytest.mark.parametrize("broken", [by_numpy, by_text, by_equality])
 def test_A4_names_read_together_or_as_texts(broken: Callable[..., Any], monkeypatch: Patch) -> None:
     assert not merged()
     monkeypatch.setattr(records, "owners_named", broken)
+    assert merged()
+
+
+@pytest.mark.parametrize("broken", [tagged_in_words, untagged_tuples])
+def test_A4_a_kind_that_is_written_into_the_content(broken: Callable[..., Any], monkeypatch: Patch) -> None:
+    assert not merged()
+    monkeypatch.setattr(_names, "_key", broken)
     assert merged()
 
 
@@ -152,3 +175,48 @@ def test_A15_types_that_the_container_decides(reader: str, broken: Callable[...,
     assert not moved()
     monkeypatch.setattr(records, reader, broken)
     assert moved()
+
+
+ROWS: list[tuple[list[Any], list[Any]]] = [
+    ([[1, 2], [1, 2], [3], [4], [3, 4], [5]], [[1, 2], [1, 2], [3], [4], [3, 4], [5, 6]]),
+    ([[1, 2]] * 6, [[9], *[[1, 2]] * 5]),
+    ([[1, 2]] * 6, [[9, 9, 9], *[[1, 2]] * 5]),
+]
+
+
+def decided(columns: int | None) -> bool:
+    """Whether one entry of a list decides how many cells are read of the others."""
+    for before, after in ROWS:
+        try:
+            one, two = (Records.of(data, columns=columns).rows for data in (before, after))
+        except AccordError:
+            continue
+        others = [place for place in range(6) if before[place] == after[place]]
+        if one.shape != two.shape or not np.array_equal(one[others], two[others], equal_nan=True):
+            return True
+    return False
+
+
+def most_common(entries: Any, rows: Any) -> int:
+    del entries
+    lengths = Counter(map(len, rows))
+    return min(lengths, key=lambda length: (-lengths[length], length))
+
+
+def first(entries: Any, rows: Any) -> int:
+    del entries
+    return len(rows[0])
+
+
+def longest(entries: Any, rows: Any) -> int:
+    del entries
+    return max(map(len, rows))
+
+
+@pytest.mark.parametrize("broken", [most_common, first, longest])
+def test_A15_widths_that_one_entry_decides(broken: Callable[..., Any], monkeypatch: Patch) -> None:
+    assert not decided(None)
+    assert not decided(2)
+    monkeypatch.setattr(_containers, "_claimed_width", broken)
+    assert decided(None)
+    assert not decided(2)  # what is declared is not asked of the entries

@@ -74,3 +74,26 @@ def test_A13_neither_a_ledger_nor_a_total_adds_persons_called_record_to_records(
     with pytest.raises(InvalidParameter, match="different units"):
         basic_composition([promised, PureDP(1)])
     assert unit_word("voter", named=True) == 'unit "voter"'
+
+
+WRONG: list[Any] = [
+    *(5, 1.5, b"person", ["person"], True, "", " ", "\t", "per\nson", "per\x00son", "per\u200bson", "\u200b"),
+    *("per\u00adson", "\ufeffperson", "person\u202e", "\u2028", "\u3164", "\u2800", "person\ufe0f", "\ud800"),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("road", ROADS)
+def test_A13_a_word_that_cannot_be_seen_is_refused(road: Callable[[Any, Any], str], wrong: Any) -> None:
+    for units in (NAMES, None):
+        with pytest.raises(InvalidParameter, match="unit must be a word for the unit of privacy"):
+            road(units, wrong)
+    with pytest.raises(InvalidParameter, match="unit must be a word for the unit of privacy"):
+        ApproxDP(1, "1e-6", unit=wrong)
+
+
+def test_A13_words_in_any_script_pass_and_a_wide_record_is_not_a_record() -> None:
+    for word in ("person", "Haushalt", "\u4eba", "\u043b\u0438\u0446\u043e", "unit 7", 'a "b"', "e\u0301"):
+        assert unit_word(word, named=True) == word
+    wide = "\uff52\uff45\uff43\uff4f\uff52\uff44"
+    assert unit_word(wide, named=True) == f'unit "{wide}"'

@@ -135,7 +135,8 @@ def _plain_time(cell: Any, kind: str) -> Any:  # noqa: ANN401 - numpy's scalars
     value = plain.item() if plain == cell else None
     if isinstance(value, (dt.date, dt.timedelta)):
         return value
-    return f"{kind}[{np.datetime_data(cell.dtype)[0]}] {cell.astype(np.int64)}"
+    unit, step = np.datetime_data(cell.dtype)
+    return f"{kind}[{unit}] {int(cell.astype(np.int64)) * step}"
 
 
 def is_missing(value: object) -> bool:

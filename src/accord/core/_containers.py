@@ -40,25 +40,41 @@ class Held:
     kinds: tuple[str, ...]
 
 
-def held_in(data: Any) -> Held:  # noqa: ANN401 - any container
+def held_in(data: Any, *, columns: int | None = None) -> Held:  # noqa: ANN401 - any container
     """Return the columns of a table: an array, a list of values or rows, or a data frame.
 
     Formal guarantees
     -----------------
-    - A list's entry becomes cells by itself. Rows are as long as most of them are; a row of another length is missing.
+    - Declared ``columns``: an entry of a list becomes that many cells by itself, whatever the others are; an entry that
+      is no such row becomes missing cells, and none refuses the table. Proof: the width is ``columns``.
+    - Undeclared: the width of a list is a public fact that whoever passes it claims, and the list is held to it: it is
+      the number of cells that at least three quarters of the entries have. Then, too, an odd entry is missing cells and
+      moves no other entry's: two lists of n entries that are read with different widths differ in at least n / 2
+      entries, because 3n/4 entries of one and 3n/4 of the other share n/2 places, and differ at each.
+    - Not promised, without ``columns``: that no entry decides whether a list is refused in which about a quarter of the
+      entries is odd. Such a list is not what was claimed.
 
     Raises
     ------
     InvalidParameter
-        If this is no table: another shape, a single value, a text, a list of mappings.
+        If this is no table: another shape, a single value, a text, a list of mappings or of rows of many lengths; or
+        of other than the declared columns.
     """
+    held = _held(data, columns)
+    width = len(held.kinds)
+    if columns is not None and width != columns:
+        raise InvalidParameter(f"data must have the declared number of columns, {columns}: it has {width}.")
+    return held
+
+
+def _held(data: Any, columns: int | None) -> Held:  # noqa: ANN401 - any container
     library = _library(data)
     if library is not None:
         return _frame(data, library)
     if isinstance(data, (str, bytes)):
         raise InvalidParameter("data must be an array of shape (n, d), or a list of values, not text.")
     if isinstance(data, Sequence):
-        table: NDArray[Any] = _rows(data)
+        table: NDArray[Any] = _rows(data, columns)
     elif hasattr(data, "__array__"):
         table = data if isinstance(data, np.ndarray) else np.asarray(data)
     else:
@@ -99,22 +115,39 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
     return column
 
 
-def _rows(entries: Sequence[Any]) -> NDArray[np.object_]:
-    """Return a list of values or of rows as cells."""
-    if len(entries) > 0 and all(isinstance(entry, Mapping) for entry in entries):
-        raise InvalidParameter(
-            "data is a list of dicts: give rows as lists, [[row[name] for name in names] for row in data], or a data "
-            "frame. Nothing was spent."
-        )
+def _rows(entries: Sequence[Any], columns: int | None) -> NDArray[np.object_]:
+    """Return a list of values or of rows as cells; an entry that is no row of the right length is missing."""
     rows = [_row(entry) for entry in entries]
-    lengths = Counter(map(len, rows))
-    width = min(lengths, key=lambda length: (-lengths[length], length), default=1)
+    width = _claimed_width(entries, rows) if columns is None else columns
     table = np.empty((len(rows), width), dtype=object)
     for place, row in enumerate(rows):
         if len(row) == width:
             for column, cell in enumerate(row):
                 table[place, column] = cell
     return table
+
+
+def _claimed_width(entries: Sequence[Any], rows: Sequence[Sequence[Any]]) -> int:
+    """Return how many cells at least three quarters of the rows have, 1 if there are none."""
+    if not rows:
+        return 1
+    kinds = Counter(_DICT if isinstance(entry, Mapping) else len(row) for entry, row in zip(entries, rows, strict=True))
+    width, count = kinds.most_common(1)[0]
+    if 4 * count < 3 * len(rows):
+        raise InvalidParameter(
+            "data is a list whose entries are not rows of one length: give an array of shape (n, d), or say how many "
+            "columns there are by Records.of(data, columns=d), which reads other rows as missing. Nothing was spent."
+        )
+    if width == _DICT:
+        raise InvalidParameter(
+            "data is a list of dicts: give rows as lists, [[row[name] for name in names] for row in data], or a data "
+            "frame. Nothing was spent."
+        )
+    return width
+
+
+_DICT = -1
+"""Stands for the length of a mapping, which is no row."""
 
 
 def _row(entry: Any) -> Sequence[Any]:  # noqa: ANN401 - whatever is in a list

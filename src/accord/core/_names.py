@@ -3,8 +3,9 @@
 import datetime as dt
 import numbers
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +19,6 @@ __all__ = ["owners_named"]
 
 _MISSING = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
 _ODD = "a unit of privacy must be a plain name: text, a number, a date or a tuple of these."
-_PLAIN: Final = (str, bytes, numbers.Number, Decimal, np.generic, dt.date, dt.time, dt.timedelta, uuid.UUID)
-"""What names a unit. Anything else could hide that a name is missing: other libraries' scalars, objects with fields."""
 _SHAPE = "units must name one unit a record, in a list or an array of shape (n,)"
 
 
@@ -31,7 +30,7 @@ def owners_named(units: Any, *, records: int) -> NDArray[np.int64]:  # noqa: ANN
     InvalidParameter
         If there is not one name a record.
     DataError
-        If a name, or a part of a tuple, is missing, or cannot be a name.
+        If a name, or a part of a tuple, is missing or blank, or cannot be a name.
 
     """
     names = _container(units)
@@ -74,29 +73,115 @@ def _by_table(names: Sequence[Any]) -> NDArray[np.int64]:
     owners = np.empty(len(names), dtype=np.int64)
     for place, name in enumerate(names):
         key = name if type(name) is str else _key(name)
-        try:
-            owners[place] = known.setdefault(key, len(known))
-        except Exception:  # noqa: BLE001 - unhashable, or a name's own code
-            key = None
-        if key is None:
-            raise DataError(_ODD)
+        owner = owners[place] = known.setdefault(key, len(known))
+        if owner == len(known) - 1 and type(key) is str:  # perhaps new
+            _refuse_blank(key)
     return owners
+
+
+def _refuse_blank(name: str) -> None:
+    if not name.strip():
+        raise DataError(_MISSING)
 
 
 def _key(name: Any) -> Any:  # noqa: ANN401 - any name
     """Return what makes a name: equal keys are one unit.
 
-    Numbers are one if they are equal, 1 and 1.0; a bool is not a number, a text not either; a tuple is its parts.
+    A text stands for itself, and nothing else does. A number is the exact Python number of its value, which is equal to
+    no text and no tuple. Anything else is a pair of its kind and its content, and no name is a pair: a tuple is the
+    pair of "tuple" and the keys of its parts. So two keys are equal if and only if kinds and contents are.
     """
     if isinstance(name, tuple):
-        return tuple, tuple(_key(part) for part in name)
+        return "tuple", tuple(_key(part) for part in name)
     if isinstance(name, frozenset):
-        return frozenset, frozenset(_key(part) for part in name)
+        return "set", frozenset(_key(part) for part in name)
     if isinstance(name, np.ndarray) and name is not np.ma.masked:
         raise DataError(_ODD)
     if is_missing(name):
         raise DataError(_MISSING)
-    plain = as_label(name)
-    if not isinstance(plain, _PLAIN):
+    try:
+        key = next(rule(name) for kinds, rule in _RULES if isinstance(name, kinds))
+        hash(key)
+    except DataError:
+        raise
+    except Exception:  # noqa: BLE001 - no rule, or a name's own code
+        key = None
+    if key is None:
         raise DataError(_ODD)
-    return (bool, plain) if isinstance(plain, bool) else plain
+    return key
+
+
+def _text(name: str) -> str:
+    plain = str.__str__(name)
+    _refuse_blank(plain)
+    return plain
+
+
+def _bytes(name: bytes) -> tuple[str, bytes]:
+    if not name.strip():
+        raise DataError(_MISSING)
+    return "bytes", bytes(name)
+
+
+def _whole(name: Any) -> int:  # noqa: ANN401 - any integer
+    return name if type(name) is int else int(name)
+
+
+def _real(name: Any) -> float | Fraction:  # noqa: ANN401 - a float of Python or numpy
+    if isinstance(name, float):
+        return float(name)
+    number = float(name)
+    return number if number == name else Fraction(*name.as_integer_ratio())  # a long double may say more
+
+
+def _complex(name: Any) -> Any:  # noqa: ANN401 - a complex number of Python or numpy
+    if name.imag == 0:
+        return _real(name.real)
+    return "complex", _real(name.real), _real(name.imag)
+
+
+def _numpy_time(name: np.datetime64 | np.timedelta64) -> Any:  # noqa: ANN401 - a pair
+    """Return a time as Python's, where Python has it to the last digit; else as a whole number of one unit of time."""
+    plain = as_label(name)
+    if isinstance(plain, (dt.date, dt.timedelta)):
+        return "time", plain
+    unit, step = np.datetime_data(name.dtype)
+    count = int(name.astype(np.int64)) * step
+    if unit in {"Y", "M"}:
+        months = count * (12 if unit == "Y" else 1)
+        return ("date", _days(months)) if isinstance(name, np.datetime64) else ("months", months)
+    if isinstance(name, np.datetime64) and unit in {"W", "D"}:
+        return "date", count * (7 if unit == "W" else 1)
+    return type(name).__name__, count if unit == "generic" else ("s", Fraction(count) * _SECONDS[unit])
+
+
+def _days(months: int) -> int:
+    """Return the days from 1970 to the first of a month, by the calendar's 400 years of 146,097 days."""
+    cycles, rest = divmod(months, 4800)
+    return cycles * 146_097 + (dt.date(1970 + rest // 12, rest % 12 + 1, 1) - dt.date(1970, 1, 1)).days
+
+
+_SECONDS: Final = {
+    "W": Fraction(604_800),
+    "D": Fraction(86_400),
+    "h": Fraction(3600),
+    "m": Fraction(60),
+    "s": Fraction(1),
+    **{unit: Fraction(1, 1000**power) for power, unit in enumerate(["ms", "us", "ns", "ps", "fs", "as"], start=1)},
+}
+
+_RULES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
+    # The first rule that fits is taken: a bool is an int, and a duration of numpy calls itself an integer.
+    (str, _text),
+    ((bool, np.bool_), lambda name: ("bool", bool(name))),
+    ((np.datetime64, np.timedelta64), _numpy_time),
+    (numbers.Integral, _whole),
+    ((float, np.floating), _real),
+    (Decimal, Decimal),
+    (numbers.Rational, lambda name: Fraction(int(name.numerator), int(name.denominator))),
+    ((complex, np.complexfloating), _complex),
+    (bytes, _bytes),
+    ((dt.date, dt.time, dt.timedelta), lambda name: ("time", name)),
+    (uuid.UUID, lambda name: ("uuid", name.int)),
+)
+"""What names a unit. Anything else could hide that a name is missing: other libraries' scalars, objects with fields."""

@@ -6,10 +6,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord._check import integer
 from accord.core._cells import Cells, labels_in, numbers_in
 from accord.core._containers import Held, held_in
 from accord.core._names import owners_named
-from accord.core.unit_word import unit_word
+from accord.core.unit_word import RECORD, check_word, unit_word
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 
 __all__ = ["NO_NUMBERS", "Cells", "Records", "cells_read_by", "table_of_numbers"]
@@ -49,6 +50,8 @@ class Records:
       another one is read, by whatever container it came in.
     - Each name of a unit is read by itself. Two are one unit if they are equal numbers (1 and 1.0, 0.0 and -0.0), equal
       texts, or tuples of such parts; 1, True, "1" and (1,) are four units. A missing name, or part of one, is refused.
+    - The number of columns is declared, by ``columns`` or by a container that has a shape. A list has none: there it is
+      what its caller claims by passing it, and one entry never changes it for the others (`held_in` has the proof).
     - Public: the number of records and of units, the shape, the kind of container and the types that it declares. What
       refuses here refuses before anything is spent.
 
@@ -89,6 +92,7 @@ class Records:
         units: Any = None,  # noqa: ANN401 - any container
         unit: str | None = None,
         cells: Cells = "numbers",
+        columns: int | None = None,
     ) -> "Records":
         """Read a table and the names of its units.
 
@@ -104,11 +108,16 @@ class Records:
             A name that is itself "record" is put in quotes: that word is for records.
         cells
             "numbers": every cell becomes a float; "labels": a plain Python value.
+        columns
+            How many columns there are, at least 1: a public declaration. A list's entry that is no row of so many cells
+            is then missing cells, and none stops a run. By default a container says it, and for a list the caller does:
+            at least three quarters of its entries must be rows of one length, or it is refused.
 
         Raises
         ------
         InvalidParameter
-            If the shape is no table's, or there is not one name a record, or a word for units comes without units.
+            If the shape is no table's, or there is not one name a record, or a word for units comes without units or
+            cannot be seen; or if there are other than the declared columns.
         SchemaMismatch
             If numbers are asked for and the container declares a column to hold none. An array of objects declares
             nothing.
@@ -118,20 +127,24 @@ class Records:
             If a unit's name is missing.
 
         """
+        if columns is not None:
+            columns = integer("columns", columns, least=1)
         if isinstance(data, cls):
-            return _again(data, units=units, unit=unit, cells=cells)
-        if units is None and unit not in {None, "record"}:
+            return _again(data, units=units, unit=unit, cells=cells, columns=columns)
+        word = unit_word(unit, named=units is not None)
+        if units is None and not (unit is None or unit == RECORD):
+            check_word(unit)
             raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
-        held = held_in(data)
+        held = held_in(data, columns=columns)
         if cells == "numbers":
             _refuse_declared(held)
         rows = _read(held, cells)
         if len(rows) == 0:
             raise NotEnoughRecords("there are no records.", needed=1, present=0)
         if units is None:
-            return cls(rows=rows, owners=None, units=len(rows), word=unit_word(None, named=False), cells=cells)
+            return cls(rows=rows, owners=None, units=len(rows), word=word, cells=cells)
         owners = owners_named(units, records=len(rows))
-        return cls(rows=rows, owners=owners, units=int(owners.max()) + 1, word=unit_word(unit, named=True), cells=cells)
+        return cls(rows=rows, owners=owners, units=int(owners.max()) + 1, word=word, cells=cells)
 
     @property
     def size(self) -> int:
@@ -193,8 +206,10 @@ def table_of_numbers(data: Any) -> NDArray[np.float64]:  # noqa: ANN401 - any co
     return np.asarray(_read(held_in(data), "numbers"))
 
 
-def _again(given: Records, *, units: object, unit: str | None, cells: Cells) -> Records:
-    if units is not None or unit not in {None, given.word}:
+def _again(given: Records, *, units: object, unit: str | None, cells: Cells, columns: int | None) -> Records:
+    if columns not in {None, given.dimension}:
+        raise InvalidParameter(f"data must have the declared number of columns, {columns}: it has {given.dimension}.")
+    if units is not None or not (unit is None or unit == given.word):
         raise InvalidParameter("these records have their units already: give units= to Records.of.")
     if cells == given.cells:
         return given

@@ -7,6 +7,7 @@ from typing import final
 
 from accord import _check
 from accord._exact import Number
+from accord.core.unit_word import check_word
 from accord.errors import InvalidParameter
 from accord.privacy.neighbouring import Neighbouring
 
@@ -17,9 +18,7 @@ def _relation(neighbouring: Neighbouring, unit: str) -> None:
     if not isinstance(neighbouring, Neighbouring):
         message = "neighbouring must be a Neighbouring, such as Neighbouring.REPLACE_ONE."
         raise InvalidParameter(message)
-    if not isinstance(unit, str) or not unit:
-        message = "unit must be a word for the unit of privacy, such as 'record' or 'person'."
-        raise InvalidParameter(message)
+    check_word(unit)
 
 
 def _non_negative(name: str, value: Number) -> Fraction:
