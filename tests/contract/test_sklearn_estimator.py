@@ -3,6 +3,7 @@
 import pickle
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,13 @@ SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}
     "estimator",
     [GaussianMixture(1), pytest.param(GaussianMixture(2, covariance_type="diag"), marks=pytest.mark.nightly)],
 )
-def test_scikit_learn_checks_pass_but_for_the_listed_ones(estimator: Any) -> None:
+def test_scikit_learn_checks_pass_but_for_the_listed_ones(
+    estimator: Any, freeze_secrets: Callable[[int], None]
+) -> None:
+    # The checks fit 10 to 40 records: two blocks of five, whose scales are now and then (in 1 fit of 18 of the smallest
+    # table) too far apart for any draw to let them agree: no answer, whatever the number of draws. About a third of all
+    # keys meet such blocks somewhere: if a release comes to read its secrets in another order, this may want another.
+    freeze_secrets(1)
     # So large an epsilon only because the checks bring 20 records.
     results = check_estimator(PrivateDensity(estimator, epsilon=1000, delta="0.01"), on_fail=None, on_skip=None)
     failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
