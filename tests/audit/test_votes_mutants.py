@@ -200,3 +200,68 @@ def test_A15_how_long_another_voters_text_is_does_not_show_in_what_is_released(k
         released.append(StableMode(epsilon=1, delta="1e-6").release(votes).value)
     assert pickle.dumps(released[0]) == pickle.dumps(released[1])
     assert np.asarray(released[0]).dtype == np.dtype(f"{kind}2").newbyteorder("<")
+
+
+DAY, SECOND = np.datetime64("2024-01-02", "D"), np.datetime64("2024-01-02T03:04:05", "s")
+OTHERS: list[tuple[Any, Any, Any]] = [  # who wins, and the last voter in two lists of neighbours
+    (1, 2, 2.5),
+    (True, False, 7),
+    (2**53 + 1, 3, 0.5),
+    (1.5, 2.5, 1j),
+    (np.int8(1), np.int8(2), np.int64(2**40)),
+    (np.float32(0.5), np.float32(1), np.float64(0.1)),
+    (DAY, DAY + 1, SECOND),
+    (np.timedelta64(1, "D"), np.timedelta64(2, "D"), np.timedelta64(1, "ns")),
+    ("a", "b", 1),
+    (b"a", b"b", b"longer"),
+    (np.array([1, 2]), np.array([1, 3]), np.array([1.5, 2])),
+    (np.array([DAY, DAY]), np.array([DAY, DAY + 1]), np.array([SECOND, SECOND])),
+]
+
+
+def as_objects(votes: list[Any]) -> np.ndarray:
+    column = np.empty(len(votes), dtype=object)
+    for place, vote in enumerate(votes):
+        column[place] = vote
+    return column
+
+
+CONTAINERS: list[Callable[[list[Any]], Any]] = [list, tuple, as_objects, lambda votes: dict(enumerate(votes)).values()]
+
+
+def shows_another(count: Callable[[Any], votes.Tally]) -> list[Any]:
+    """Return the winners whose released value shows what another one voted."""
+    shown = []
+    for winner, *lasts in OTHERS:
+        for put in CONTAINERS:
+            seen = set()
+            for last in lasts:
+                counted = count(put([winner] * 9 + [last]))
+                best = max(counted.counts, key=lambda key: counted.counts[key])
+                seen.add((best, look(counted.values[best])))
+            if seen != {(canonical(winner).key, look(canonical(winner).value))}:
+                shown.append(winner)
+    return shown
+
+
+def test_A15_the_type_of_another_voters_number_or_time_does_not_show() -> None:
+    assert shows_another(tally) == []
+
+
+def of_one_type(given: Any) -> votes.Tally:
+    """One array of all votes, as numpy makes it."""
+    try:
+        return tally(np.array(list(given)))
+    except (ValueError, InvalidParameter):
+        return tally(given)
+
+
+def test_A15_mutant_one_type_for_all_votes() -> None:
+    assert len(shows_another(of_one_type)) >= len(CONTAINERS) * 8  # the others become themselves again
+
+
+def test_A15_an_array_of_numbers_is_of_the_type_that_it_declares() -> None:
+    for kind in ("i1", "<i8", ">i4", "f4", "f8", "M8[D]", "m8[ns]", "?"):
+        given = np.array([1, 1, 0]).astype(kind)
+        (found,) = {look(StableMode(epsilon=50, delta="0.1").release(np.repeat(given, 99)).value) for _ in range(3)}
+        assert found == look(canonical(given[0]).value)

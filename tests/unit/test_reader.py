@@ -15,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.errors import DataError, SchemaMismatch
-from accord.tables import Column, Schema, Table, _csv, read_header, read_table
+from accord.tables import (
+    Column,
+    CsvFormat,
+    Schema,
+    Table,
+    _csv,
+    read_header,
+    read_table,
+    read_texts,
+    units_from_cells,
+)
 from accord.tables._cells import numbers_from_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -421,6 +431,52 @@ def test_E76_dictionaries_of_the_file_are_not_used() -> None:
     assert first(CASES / "p10_row_groups_differ.parquet", groups) == ["a", "b", "a", "c", "c", "a"]
     assert first(CASES / "p12_pandas_categoricals.parquet", category("B", "x", "y")) == ["x", None, "y"]
     assert first(CASES / "p12_pandas_categoricals.parquet", category("A", "1", "2")) == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize("cell", ["", '""', " ", '" "', "\t", '"\u00a0 "', '"\n"'])
+def test_A7_a_blank_unit_is_a_missing_one_whatever_its_quotes(tmp_path: Path, cell: str) -> None:
+    path = csv_file(tmp_path, f"x,who\n1,b\n2,{cell}\n3,b\n")
+    assert "missing cells, empty or blank" in refusal(path, number("x"), unit="who")
+    form = CsvFormat(quote="")
+    if '"' not in cell:
+        with pytest.raises(SchemaMismatch, match="missing cells, empty or blank"):
+            read_table(path, schema=Schema(columns=(number("x"),), unit="who", csv=form))
+
+
+@pytest.mark.parametrize(
+    "who",
+    [pa.array(["a", "", "b"]), pa.array(["a", None, "b"]), pa.array(["a", " ", "b"]).dictionary_encode()],
+    ids=["empty", "null", "dictionary"],
+)
+def test_A7_a_blank_unit_of_a_parquet_file_is_a_missing_one(tmp_path: Path, who: Any) -> None:
+    path = parquet_file(tmp_path, x=pa.array([1.0, 2.0, 3.0]), who=who)
+    assert "missing cells, empty or blank" in refusal(path, number("x"), unit="who")
+
+
+def test_A4_units_of_a_file_are_texts_in_csv_and_of_the_stored_type_in_parquet(tmp_path: Path) -> None:
+    cells = ["1", '"1"', "01", "1.0", "ann", "Ann", "ann ", '"ann"']
+    units = read(
+        csv_file(tmp_path, "x,who\n" + "".join(f"0,{cell}\n" for cell in cells)), number("x"), unit="who"
+    ).units
+    assert units is not None
+    assert units.tolist() == [0, 0, 1, 2, 3, 4, 5, 3]
+    large = [2**53, 2**53 + 1, -1, 2**53]
+    for who in (pa.array(large), pa.array([str(one) for one in large]), pa.array(large).dictionary_encode()):
+        stored = read(parquet_file(tmp_path, x=pa.array([0.0] * 4), who=who), number("x"), unit="who").units
+        assert stored is not None
+        assert stored.tolist() == [0, 1, 2, 0]
+
+
+def test_A4_a_unit_is_kept_as_it_is_stored_until_its_type_is_looked_at(tmp_path: Path) -> None:
+    """Discovery reads all as texts, in which two times of one second look the same; it refuses such units as synth."""
+    stamps = pa.array([0, 1], pa.timestamp("ns"))
+    path = parquet_file(tmp_path, x=pa.array([0.0, 1.0]), who=stamps)
+    _, texts = read_texts(path)
+    assert texts[1][0].as_py() == texts[1][1].as_py()
+    _, cells = read_texts(path, unit=1)
+    with pytest.raises(SchemaMismatch, match="stored as timestamp"):
+        units_from_cells([cells[1]], name="who")
+    assert "stored as timestamp" in refusal(path, number("x"), unit="who")
 
 
 def test_parquet_units_and_index_columns(tmp_path: Path) -> None:

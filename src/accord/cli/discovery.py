@@ -53,7 +53,7 @@ def discovered_draft(data: Path, *, csv: CsvFormat, asked: Discovery) -> str:
     header = read_header(data, csv=csv)
     draft_schema(header, csv=csv)  # refuses twins before anything is read or spent
     unit = None if asked.unit is None else _position(header, asked.unit)
-    names, cells = read_texts(data, csv=csv)
+    names, cells = read_texts(data, csv=csv, unit=unit)
     learnt = [place for place, name in enumerate(names) if name and place != unit]
     if not learnt:
         raise SchemaMismatch("there is no column to look at.")

@@ -21,6 +21,11 @@ from accord.privacy import NoAnswer
 
 __all__ = ["Canonical", "Tally", "canonical", "encode", "tally"]
 
+_UNORDERED = (
+    "a vote has a frozen set whose members hash by their place in memory, so that it has no order of its own: vote "
+    "with tuples in their place."
+)
+
 
 class Canonical(NamedTuple):
     """A vote in canonical form: ``value`` is a function of ``key``, and ``key`` of the vote."""
@@ -78,11 +83,7 @@ def canonical(vote: Any) -> Canonical:  # noqa: ANN401 - see encode
             again = _Reading()
             again(found.value)
             if [hash(members) for members in reading.sets] != [hash(members) for members in again.sets]:
-                message = (
-                    "a vote has a frozen set whose members hash by their place in memory, so that it has no order of "
-                    "its own: vote with tuples in their place."
-                )
-                raise InvalidParameter(message)
+                raise InvalidParameter(_UNORDERED)
     except RecursionError:
         raise InvalidParameter("a vote is nested too deeply.") from None
     return found
@@ -148,6 +149,11 @@ class Tally:
 def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
     """Count votes by canonical key.
 
+    Formal guarantees
+    -----------------
+    - Each entry of a sequence, or of an array of objects, is read alone, with its own type and unit of time. The type
+      that any other array declares is public: if numpy found it by looking at all votes, pass the list instead.
+
     Parameters
     ----------
     votes
@@ -166,8 +172,7 @@ def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
 
     """
     if isinstance(votes, (str, bytes)) or not (isinstance(votes, (Sequence, ValuesView)) or type(votes) is np.ndarray):
-        message = f"votes must be a sequence with one entry a voter, such as a list, not {type(votes).__name__}."
-        raise InvalidParameter(message)
+        raise InvalidParameter(f"votes must be a sequence, one entry a voter, like a list: not {type(votes).__name__}.")
     at_least_one("votes", votes)
     counts: dict[bytes, int] = {}
     values: dict[bytes, Any] = {}
@@ -180,22 +185,18 @@ def tally(votes: Collection[Any] | NDArray[Any]) -> Tally:
         counts[key] = counts.get(key, 0) + 1
         values.setdefault(key, value)
     ordered = sorted(counts)
-    return Tally(
-        MappingProxyType({key: counts[key] for key in ordered}),
-        MappingProxyType({key: values[key] for key in ordered}),
-        len(votes),
-    )
+    number, value = ({key: found[key] for key in ordered} for found in (counts, values))
+    return Tally(MappingProxyType(number), MappingProxyType(value), len(votes))
 
 
 # --- one rule a kind of vote ------------------------------------------------------------------------------------------
 
 
 def _refuse(vote: object) -> NoReturn:
-    message = (
+    raise InvalidParameter(
         f"a vote of type {type(vote).__name__} has no canonical form: vote with numbers, text, bytes, dates, tuples or "
         f"frozen dataclasses of these, or with numpy rows of numbers."
     )
-    raise InvalidParameter(message)
 
 
 def _pack(tag: bytes, *parts: bytes) -> bytes:
@@ -287,8 +288,8 @@ def _datetime(vote: datetime) -> Canonical:
     since = None if offset is None else offset // timedelta(microseconds=1)
     zone = None if since is None else timezone(timedelta(microseconds=since))
     day = (vote.year, vote.month, vote.day, vote.hour, vote.minute, vote.second, vote.microsecond)
-    written = b"" if since is None else _whole(since)
-    return Canonical(_pack(b"M", *map(_whole, day), written), datetime(*day, tzinfo=zone))
+    key = _pack(b"M", *map(_whole, day), b"" if since is None else _whole(since))
+    return Canonical(key, datetime(*day, tzinfo=zone))
 
 
 def _date(vote: date) -> Canonical:

@@ -14,6 +14,7 @@ from accord.tables.dates import FORMATS, numbers_from_dates, numbers_from_stored
 from accord.tables.names import shown
 
 __all__ = [
+    "as_stored",
     "as_text",
     "labels_from_text",
     "labels_from_typed",
@@ -165,6 +166,12 @@ def as_text(cells: pa.Array) -> pa.Array:
     return pa.nulls(len(cells), pa.large_string())
 
 
+def as_stored(cells: pa.Array) -> pa.Array:
+    """Return cells in their own type: that of the values in place of a dictionary's, and one for all texts."""
+    cells = _decoded(cells)
+    return pc.cast(cells, pa.large_string()) if _is_text(cells.type) else cells
+
+
 def _well_formed(cells: pa.Array) -> pa.Array:
     """Return texts, null where the stored bytes are none: Parquet files are not checked on the way."""
     stored = pc.cast(cells, pa.large_binary())
@@ -181,7 +188,17 @@ def _text_or_none(cell: bytes | None) -> str | None:
 
 
 def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]:
-    """Return for each record the number of its unit, in order of first appearance."""
+    """Return for each record the number of its unit, in order of first appearance.
+
+    Units are compared as texts. In CSV every cell is a text: 1 with or without quotes is one unit, 1 and 01 are two. In
+    Parquet the column's type says which texts: a column of whole numbers holds no text, so that no two kinds meet.
+
+    Raises
+    ------
+    SchemaMismatch
+        If the stored type is another, or a cell is missing: empty, in quotes or not, or blank.
+
+    """
     parts = []
     for cells in batches:
         part = _decoded(cells)
@@ -190,11 +207,13 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
             raise SchemaMismatch(
                 f"unit column {shown(name)} is stored as {_type_name(kind)}: it must hold texts or whole numbers."
             )
-        if part.null_count:
-            raise SchemaMismatch(f"unit column {shown(name)} has missing cells: every record needs a unit.")
         parts.append(pc.cast(part, pa.large_string()))
     together = pa.chunked_array(parts, type=pa.large_string()).combine_chunks()
-    codes = pc.dictionary_encode(together).indices
+    encoded = pc.dictionary_encode(together)
+    blank = pc.any(pc.equal(pc.utf8_trim_whitespace(encoded.dictionary), "")).as_py()
+    if together.null_count or blank:
+        raise SchemaMismatch(f"unit column {shown(name)} has missing cells, empty or blank: every record needs a unit.")
+    codes = encoded.indices
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

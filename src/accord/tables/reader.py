@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from accord.errors import DataError, SchemaMismatch
 from accord.tables._cells import (
+    as_stored,
     as_text,
     labels_from_text,
     labels_from_typed,
@@ -116,7 +117,9 @@ def read_batches(path: Path, *, schema: Schema) -> Iterator[tuple[NDArray[Any], 
         yield tuple(convert(cells, column=column) for column, cells in zip(plain.read, batch, strict=True))
 
 
-def read_texts(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[tuple[str, ...], list[pa.Array]]:
+def read_texts(
+    path: Path, *, csv: CsvFormat = _PLAIN, unit: int | None = None
+) -> tuple[tuple[str, ...], list[pa.Array]]:
     """Return the names of all columns, and their cells as texts, null for missing; nothing is declared yet.
 
     Parameters
@@ -125,6 +128,8 @@ def read_texts(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[tuple[str, ...],
         As in `read_table`. Nested columns of Parquet are all missing.
     csv
         How it is written, if it is CSV.
+    unit
+        The position of the column that names units: its cells stay as they are stored, for `units_from_cells`.
 
     Raises
     ------
@@ -136,10 +141,10 @@ def read_texts(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[tuple[str, ...],
     header = _header(path, form, csv=csv)
     parts: list[list[pa.Array]] = [[] for _ in header]
     for batch in _batches(path, form, header=header, wanted=range(len(header)), csv=csv):
-        for part, cells in zip(parts, batch, strict=True):
-            part.append(as_text(cells))
-    columns = [pa.chunked_array(part, type=pa.large_string()).combine_chunks() for part in parts]
-    if len(columns[0]) == 0:
+        for place, (part, cells) in enumerate(zip(parts, batch, strict=True)):
+            part.append(as_stored(cells) if place == unit else as_text(cells))
+    columns = [pa.chunked_array(part).combine_chunks() for part in parts if part]
+    if not columns or len(columns[0]) == 0:
         raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
     return header, columns
 
