@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import pickle
 import random
 import signal
 import sys
@@ -277,6 +278,19 @@ def test_ambient_seed_gives_back_the_normal_number_that_numpy_keeps() -> None:
         with ambient_seed(2):
             legacy.standard_normal(3)
         assert legacy.standard_normal() == second
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
+def test_ambient_seed_gives_numpys_own_generator_of_the_seed_each_time(seed: int) -> None:
+    expected = np.random.MT19937(seed)
+    numbers, children = expected.random_raw(2000).tolist(), [child.random_raw() for child in expected.spawn(2)]
+    for _ in range(2):
+        with ambient_seed(seed):
+            given = legacy.get_bit_generator()
+            assert given.random_raw(2000).tolist() == numbers
+            assert [child.random_raw() for child in given.spawn(2)] == children
+            given.seed_seq.generate_state(624)[:] = 7  # what one block does to it reaches no other
+            assert pickle.loads(pickle.dumps(given)).random_raw() == given.random_raw()  # noqa: S301 - our own
 
 
 class RaisesForAll:
