@@ -197,12 +197,13 @@ def release(**guarantee: Any) -> str:
 
 
 def test_a_release_is_checked(tmp_path: Path) -> None:
-    good = run("check", written(tmp_path, release(), "release.json"))
-    assert good.exit_code == 0, good.stderr
-    assert "well formed" in good.stdout
-    assert "cannot be worked out again" in good.stdout
+    old = run("check", written(tmp_path, release(), "release.json"))
+    assert old.exit_code == 2, old.stdout
+    assert "format 1, which cannot be worked out" in old.stderr
     less = run("check", written(tmp_path, release(epsilon="0.5", epsilon_float=0.5), "less.json"), "--json")
     assert less.exit_code == 4
     assert json.loads(less.stdout)["faults"] == ["the stages spend more epsilon than is promised"]
+    twice = release().replace('"epsilon": "1"', '"epsilon": "1", "epsilon": "1"', 1)
+    assert "stands twice" in run("check", written(tmp_path, twice, "twice.json")).stderr
     newer = release().replace('"format_version": 1', '"format_version": 3')
     assert run("check", written(tmp_path, newer, "newer.json")).exit_code == 2

@@ -359,6 +359,23 @@ def test_imported_losses_cost_a_little_more_than_our_own(distribution: Any, own:
     assert pair[1] * (1 - 1e-6) <= pair[0] <= pair[1] * 1.005
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -0.5, 1.5])
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_B4_an_imported_delta_that_is_no_probability_is_refused(
+    odd: float, *, everywhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distribution = peer.from_laplace_mechanism(20.0)
+    honest = distribution.get_delta_for_epsilon
+
+    def reported(epsilons: Any) -> Any:
+        deltas = np.array(honest(epsilons), dtype=float)
+        return np.where((np.asarray(epsilons) > 0) & (np.asarray(epsilons) < 0.01) | everywhere, odd, deltas)
+
+    monkeypatch.setattr(distribution, "get_delta_for_epsilon", reported)
+    with pytest.raises(InvalidParameter, match="not from 0 to 1"):
+        imported_loss(distribution, neighbouring=Neighbouring.REPLACE_ONE)
+
+
 def test_an_imported_error_is_spent_at_every_release() -> None:
     loss = imported_loss(peer.from_laplace_mechanism(20.0), neighbouring=Neighbouring.REPLACE_ONE, claimed_error="1e-8")
     assert loss.guarantee.delta >= Fraction("1e-8")

@@ -74,6 +74,7 @@ def account_of(*, unit_column: str | None = "person", warnings: tuple[Verdict, .
         with composing("numeric", what="counts", delta=Fraction(1, 2 * 10**6)):
             DiscreteGaussian(sensitivity=1, sigma=20).release([1, 2, 3], delta="5e-7")
     unit = "record" if unit_column is None else unit_column
+    expected = errors()
     promise = ApproxDP(1, "1e-6", unit=unit)
     return account(
         Release(NoAnswer, promise, settled(run, promise)),
@@ -82,6 +83,11 @@ def account_of(*, unit_column: str | None = "person", warnings: tuple[Verdict, .
         written=("1", "1e-6"),
         learner="tables of up to three columns",
         warnings=warnings,
+        expected_errors={name: column.error for name, column in expected.columns.items()},
+        expected_pair_errors=[
+            {"names": list(names), "expected_error": pair.error, "merged_share": pair.merged}
+            for names, pair in expected.pairs.items()
+        ],
     )
 
 
@@ -262,14 +268,15 @@ def broken(path: str, value: Any) -> dict[str, Any]:
         ("stages/0/parameters/epsilon", "0.3", "stages.0 states another guarantee"),
         ("stages/0/parameters/epsilon", KeyError, "stages.0 states numbers or parameters"),
         ("stages/0/mechanism", "Magic", "does not know"),
-        ("stages/1/parameters/sigma", "5", "spend more epsilon"),
+        ("stages/1/parameters/sigma", "5", "stages.1 has a detail"),
+        ("stages/1/delta", "1/2", "stages.1 states numbers"),
         ("stages/1/parameters/sigma", "0", "stages.1 states numbers or parameters"),
-        ("stages/1/epsilon", "0.1", "stages.1 states a guarantee"),
+        ("stages/1/epsilon", "0.1", "stages.1 states numbers"),
         ("composition/stages", [0], "every stage once"),
         ("composition/stages/1/stages", [1, 1], "every stage once"),
         ("composition/stages/1/how", "magic", "every stage once"),
-        ("composition/stages/1/delta", KeyError, "no total is known"),
-        ("composition/stages/1/delta", "1e-6", "spend more delta"),
+        ("composition/stages/1/delta", KeyError, "another delta than the group"),
+        ("composition/stages/1/delta", "1e-6", "another delta than the group"),
         ("stages/1", "x", "stages.1"),
         ("columns/0/shares", [1.0], "one share a label"),
         ("columns/0/shares/0", 0.9, "sum to 1"),

@@ -77,7 +77,9 @@ def same(release: Any, ran: Ran) -> None:
 
 def document(release: Any) -> dict[str, Any]:
     rest = {"claims": [], "seeded": False, "rows": 1, "columns": [], "pairs": [], "budget": {}}
-    content = {"format": "accord release", "format_version": 2, "accord": "", **account(release, units=100), **rest}
+    column = None if release.guarantee.unit in {"record", "unit"} else release.guarantee.unit
+    made = account(release, units=100, unit_column=column)
+    content = {"format": "accord release", "format_version": 2, "accord": "", **made, **rest}
     loaded: dict[str, Any] = json.loads(json.dumps(content))
     return loaded
 

@@ -11,10 +11,11 @@ from accord.ledger.figures import as_float, exact_text, short_text
 from accord.privacy import ApproxDP, Neighbouring, PureDP
 from accord.privacy.stages import Composed, Stage, leaves
 
-__all__ = ["Accounted", "account", "amounts", "rows_stand_for", "stage_lines"]
+__all__ = ["Accounted", "account", "amounts", "detail_of", "rows_stand_for", "rule_of", "stage_lines", "statement_of"]
 
 _BASIC = "basic: epsilons and deltas of the stages add up"
 _NUMERIC = "the stages outside the numeric group add to the total of those in it, which is composed numerically"
+_PARALLEL = "; of a parallel group the largest count, because no unit can move the inputs of all of its stages in full"
 _IN_PARTS = {"neighbouring", "delta", "epsilon"}
 
 
@@ -79,12 +80,11 @@ def account(
     """
     root = _root(release.stages)
     ran = list(leaves(root))
-    numeric = any(isinstance(one, Composed) and one.how == "numeric" for one in _nodes(root))
     return {
         "guarantee": {
             **_guarantee(release.guarantee, unit_column=unit_column, written=written),
             "units": units,
-            "composition": _NUMERIC if numeric else _BASIC,
+            "composition": rule_of(root),
         },
         "rows_stand_for": rows_stand_for(release.guarantee.unit),
         "units": units,
@@ -124,16 +124,28 @@ def _guarantee(
     guarantee: PureDP | ApproxDP, *, unit_column: str | None, written: tuple[str, str] | None
 ) -> dict[str, Any]:
     found = amounts(guarantee, written=written)
-    unit = guarantee.unit
-    relation, public = _relation(guarantee.neighbouring, alone=unit == "record")
+    words = statement_of(found["epsilon"], found["delta"], neighbouring=guarantee.neighbouring, unit=guarantee.unit)
     return {
-        "statement": f"({found['epsilon']}, {found['delta']})-differential privacy, {relation}; {public}",
+        "statement": words,
         **found,
         "neighbouring": guarantee.neighbouring.value,
-        "unit": unit,
+        "unit": guarantee.unit,
         "unit_column": unit_column,
         "noise_seeded": False,
     }
+
+
+def statement_of(epsilon: str, delta: str, *, neighbouring: Neighbouring, unit: str) -> str:
+    """Return the promise as a sentence: with these numbers, under this relation, for this unit.
+
+    Examples
+    --------
+    >>> statement_of("1", "0", neighbouring=Neighbouring.REPLACE_ONE, unit="record")
+    '(1, 0)-differential privacy, replacing one record; the number of records n is public'
+
+    """
+    relation, public = _relation(neighbouring, alone=unit == "record")
+    return f"({epsilon}, {delta})-differential privacy, {relation}; {public}"
 
 
 def _relation(neighbouring: Neighbouring, *, alone: bool) -> tuple[str, str]:
@@ -167,6 +179,12 @@ def _root(stages: tuple[Stage | Composed, ...]) -> Composed:
     return Composed(how="basic", stages=stages)
 
 
+def rule_of(root: Composed) -> str:
+    """Return in words how stages that are composed so make a total."""
+    ways = {one.how for one in _nodes(root) if isinstance(one, Composed)}
+    return (_NUMERIC if "numeric" in ways else _BASIC) + (_PARALLEL if "parallel" in ways else "")
+
+
 def _nodes(node: Stage | Composed) -> list[Stage | Composed]:
     inner = node.stages if isinstance(node, Composed) else ()
     return [node, *(deeper for one in inner for deeper in _nodes(one))]
@@ -192,13 +210,13 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "parameters": {name: str(value) if isinstance(value, Fraction) else value for name, value in stage.parameters},
         "epsilon": None if own is None else exact_text(own.epsilon, up=True),
         "delta": None if own is None else exact_text(own.delta, up=True),
-        "detail": _detail(stage),
+        "detail": detail_of(stage),
         "claimed": stage.claimed,
     }
 
 
-def _detail(stage: Stage) -> str:
-    """Return the parameters for people."""
+def detail_of(stage: Stage) -> str:
+    """Return the parameters of a stage, and what it spends, for people."""
     shown = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in stage.parameters if name not in _IN_PARTS]
     if stage.guarantee is not None:
         shown.append(f"epsilon {_number(stage.guarantee.epsilon)}")

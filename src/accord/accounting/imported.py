@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accord import _check
 from accord._exact import Number
@@ -14,6 +15,7 @@ from accord.privacy import Neighbouring
 __all__ = ["imported_loss"]
 
 _LARGEST = 600.0
+_ROUNDING = 1e-9
 
 
 def imported_loss(
@@ -50,7 +52,8 @@ def imported_loss(
     Raises
     ------
     InvalidParameter
-        If dp-accounting is not installed or ``distribution`` is not one of its distributions.
+        If dp-accounting is not installed, ``distribution`` is not one of its distributions, or a delta that it reports
+        is no probability.
 
     Source
     ------
@@ -71,13 +74,24 @@ def imported_loss(
     side = np.linspace(0, largest, points + 1)[1:]
     epsilons = np.concatenate([-side[::-1], [0.0], side])
     deltas = np.asarray(distribution.get_delta_for_epsilon(epsilons), dtype=np.float64)
+    _refuse_odd(deltas)
     exact = [min(Fraction(max(0.0, float(delta))) + error, Fraction(1)) for delta in deltas]
     return CurveLoss([float(epsilon) for epsilon in epsilons], exact, neighbouring=neighbouring, unit=unit)
+
+
+def _refuse_odd(deltas: NDArray[np.float64]) -> None:
+    """Refuse NaN, infinities and what is far from any probability; floats may be a hair outside 0 to 1."""
+    if not np.all((deltas >= -_ROUNDING) & (deltas <= 1 + _ROUNDING)):
+        raise InvalidParameter(
+            "a delta that dp-accounting reports for this distribution is not from 0 to 1: make the distribution with "
+            "another discretisation."
+        )
 
 
 def _reach(distribution: Any, error: float) -> float:  # noqa: ANN401
     """Return an epsilon beyond which delta hardly falls."""
     rest = float(distribution.get_delta_for_epsilon(_LARGEST))
+    _refuse_odd(np.array([rest]))
     largest = 2.0**-10
     while largest < _LARGEST and float(distribution.get_delta_for_epsilon(largest)) > rest + max(error, 1e-15) / 10:
         largest *= 2

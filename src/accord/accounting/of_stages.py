@@ -1,7 +1,7 @@
 """The total of the stages of a release, worked out from what ran."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, isqrt
@@ -16,10 +16,12 @@ from accord.accounting.of_mechanisms import loss_of
 from accord.errors import InvalidParameter
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Sensitivity
-from accord.privacy.stages import Composed, Composing, Parameter, Stage, leaves
+from accord.privacy.stages import Composed, Composing, Parameter, Stage
 
 __all__ = [
     "CONTINUOUS_PART",
+    "GRAIN",
+    "KNOWN",
     "LARGEST_EXACT",
     "LEAST_SIGMA",
     "SLACK",
@@ -41,9 +43,12 @@ CONTINUOUS_PART = 16
 SLACK = "coupling slack"
 """The stage that pays in delta for a coupling that is not isolated."""
 
+GRAIN = Fraction(1, 1 << 46)
+"""The surplus of choices side by side: what the rounding of their weights adds for each."""
+
 _MARGIN = Fraction(1, 2**100)
 _MOST_ENTRIES = 10**10
-_KNOWN = frozenset(
+KNOWN = frozenset(
     {
         "AboveThreshold",
         "BestOfDraws",
@@ -58,6 +63,7 @@ _KNOWN = frozenset(
         "TopK",
     }
 )
+"""Mechanisms that are built again from the parameters of a stage."""
 
 Total = tuple[Fraction, Fraction]
 Losses = frozenset[tuple[PrivacyLoss, int]]
@@ -95,7 +101,7 @@ def _planned_total(composed: Composed, planned: tuple[Losses, bool] | None) -> T
     if planned is None or composed.how != "numeric" or composed.delta is None:
         return None
     losses, exact = planned
-    found, found_exact = losses_of(leaves(composed))
+    found, found_exact = losses_of(_one_by_one(composed))
     most = dict(losses)
     if found_exact != exact or any(times > most.get(loss, 0) for loss, times in found):
         return None
@@ -137,15 +143,26 @@ def _alone(stage: Stage) -> Total:
 
 
 def _numeric(node: Composed) -> Total:
-    stages = tuple(leaves(node))
     if node.delta is None:
         raise InvalidParameter("a numeric total needs its delta.")
+    stages = tuple(_one_by_one(node))
     losses, exact = losses_of(stages)
     known = [composed_epsilon(losses, delta=node.delta, exact=exact), _by_vectors(stages, delta=node.delta)]
     epsilons = [epsilon for epsilon in known if epsilon is not None]
     if not epsilons:
         raise InvalidParameter("no total is known for these stages.")
     return min(epsilons), node.delta
+
+
+def _one_by_one(node: Composed) -> Iterator[Stage]:
+    """Return what a numeric total is made of; a group inside that is no mere sum is one stage with its own total."""
+    for inner in node.stages:
+        if isinstance(inner, Stage):
+            yield inner
+        elif inner.how == "basic":
+            yield from _one_by_one(inner)
+        else:
+            yield Stage(mechanism=inner.how, parameters=(), guarantee=ApproxDP(*total_of(inner)), claimed=True)
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -253,7 +270,7 @@ def rebuilt(stage: Stage) -> Any:  # noqa: ANN401 - any mechanism of accord
         If the mechanism does not take these parameters.
 
     """
-    if stage.claimed or stage.mechanism not in _KNOWN:
+    if stage.claimed or stage.mechanism not in KNOWN:
         return None
     kind = getattr(mechanisms, stage.mechanism)
     names = set(kind.__dataclass_fields__)

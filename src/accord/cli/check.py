@@ -17,7 +17,7 @@ from accord.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
 from accord.ledger.figures import as_float, exact_text
 from accord.planning import Certificate
-from accord.reports import RELEASE_FORMAT, check_release
+from accord.reports import RELEASE_FORMAT, check_release, taken_at_word
 
 __all__ = ["check"]
 
@@ -42,7 +42,8 @@ def check(
 ) -> None:
     """Check a claim for certain: a finite mechanism in rationals, the certificates of plans, the sums of a release.
 
-    Exit codes: 0 it holds; 2 the file is not of these kinds; 4 the claim is refuted.
+    Exit codes: 0 it holds; 2 the file is not of these kinds, or is a release of format 1, which has too little to be
+    worked out; 4 the claim is refuted.
     """
     with guarded():
         content = _read(file)
@@ -68,19 +69,33 @@ def check(
 
 
 def _read(file: Path) -> dict[str, Any]:
+    is_json = file.suffix.lower() == ".json"
     try:
-        if file.stat().st_size > _LARGEST_FILE:
-            raise InvalidParameter("the file is larger than 64 MiB: it is no claim.")
-        text = file.read_text(encoding="utf-8")
-        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        text = _text(file)
+        content = json.loads(text, object_pairs_hook=_once) if is_json else tomllib.loads(text)
     except OSError as error:
         raise InvalidParameter(f"the file cannot be read: {error.strerror}.") from None
+    except InvalidParameter:
+        raise
     except (ValueError, RecursionError):
-        kind = "JSON" if file.suffix.lower() == ".json" else "TOML"
-        raise InvalidParameter(f"the file is not {kind} in UTF-8.") from None
+        raise InvalidParameter(f"the file is not {'JSON' if is_json else 'TOML'} in UTF-8.") from None
     if not isinstance(content, dict):
         raise InvalidParameter("the file must hold one table or object.")
     return content
+
+
+def _text(file: Path) -> str:
+    if file.stat().st_size > _LARGEST_FILE:
+        raise InvalidParameter("the file is larger than 64 MiB: it is no claim.")
+    return file.read_text(encoding="utf-8")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; readers differ in what they take of a key that stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidParameter("a key stands twice in one object of the file: it says two things at once.")
+    return found
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
@@ -113,27 +128,25 @@ def _release(content: Mapping[str, Any]) -> dict[str, Any]:
         raise
     except (ValueError, ArithmeticError):  # numbers beyond what can be worked with
         faults = ("a number is out of range",)
+    words = () if faults else taken_at_word(content)
     lines = [f"release: {fault}" for fault in faults] or [_good_release(content)]
-    return {"kind": "release", "holds": not faults, "faults": list(faults), "lines": lines}
+    return {
+        "kind": "release",
+        "holds": not faults,
+        "faults": list(faults),
+        "warnings": [verdict.document() for verdict in words],
+        "lines": [*lines, *(f"release: {verdict}" for verdict in words)],
+    }
 
 
 def _good_release(content: Mapping[str, Any]) -> str:
     """Return what was found to be true, and what was not looked at."""
-    pair = f"({content['guarantee']['epsilon']}, {content['guarantee']['delta']})"
-    word = "that it was made as it says, and that no stage is missing, is the word of whoever ran it"
-    if content["format_version"] != 1:
-        count = len(content["stages"])
-        stated = sum(bool(stage.get("claimed")) or not stage["parameters"] for stage in content["stages"])
-        some = f", {stated} of them taken at their word," if stated else ", worked out again,"
-        return f"release: well formed; its {count} stages{some} compose to at most {pair}; {word}"
-    if any(stage["epsilon"] is None for stage in content["stages"]):
-        return (
-            f"release: well formed; of format 1, whose stages have no parameters: those that state an epsilon add up "
-            f"to at most {pair}, and what the others spend cannot be worked out; {word}"
-        )
+    guarantee = content["guarantee"]
+    count = len(content["stages"])
     return (
-        f"release: well formed; of format 1: its stages as stated add up to at most {pair}, but they have no "
-        f"parameters, so that they cannot be worked out again; {word}"
+        f"release: well formed; its {count} stages, worked out again, compose to at most ({guarantee['epsilon']}, "
+        f"{guarantee['delta']}); that it was made as it says, and that no stage is missing, is the word of whoever ran "
+        f"it"
     )
 
 

@@ -11,12 +11,20 @@ from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.privacy import ApproxDP
 from accord.tables.names import shown
 
-__all__ = ["FAIR", "too_few", "verdicts_of"]
+__all__ = ["FAIR", "NOISE", "WEIGHTED", "of_delta", "of_sizes", "too_few", "verdicts_of"]
 
 FAIR = 0.1
 """A column with a larger expected error, in total variation, has rough shares at best."""
 
-_NOISE = 0.25
+NOISE = 0.25
+"""A column with at least this expected error is noise, whatever its shares."""
+
+WEIGHTED = Verdict(
+    "weighted-by-unit",
+    "every unit of privacy has the same weight, however many records it has: a row stands for a random record of a "
+    "random unit, so do not read shares of rows as shares of records.",
+)
+
 _MISSING = 0.5
 _DELTA = Fraction(1, 10)
 
@@ -57,18 +65,10 @@ def verdicts_of(
         Columns of which the schema says that most cells are missing.
 
     """
-    found = [*_of_delta(guarantee, units=units)]
+    found = [*of_delta(guarantee, units=units)]
     if weighted:
-        found.append(
-            Verdict(
-                "weighted-by-unit",
-                "every unit of privacy has the same weight, however many records it has: a row stands for a random "
-                "record of a random unit, so do not read shares of rows as shares of records.",
-            )
-        )
-    planned = _planned(errors)
-    if too_few(planned) if typical_error is None else typical_error > FAIR:
-        found.append(Verdict("too-few-records", f"n is not enough: {_how_large(planned, typical_error)}; {_REMEDY}."))
+        found.append(WEIGHTED)
+    found += of_sizes(_planned(errors), typical_error=typical_error)
     if isinstance(errors, TableErrors):
         for name, column in errors.columns.items():
             found.extend(_of_column(name, column, expected=name in mostly_missing))
@@ -76,6 +76,13 @@ def verdicts_of(
 
 
 _REMEDY = "more records or a larger epsilon are needed"
+
+
+def of_sizes(errors: Mapping[str, float], *, typical_error: float | None = None) -> list[Verdict]:
+    """Return the verdict on too few records, if there are, by the expected errors of columns or of one law."""
+    if too_few(errors) if typical_error is None else typical_error > FAIR:
+        return [Verdict("too-few-records", f"n is not enough: {_how_large(errors, typical_error)}; {_REMEDY}.")]
+    return []
 
 
 def too_few(errors: Mapping[str, float]) -> bool:
@@ -98,7 +105,8 @@ def _how_large(errors: Mapping[str, float], typical: float | None) -> str:
     return f"the expected error of {large} of {len(errors)} columns is above {FAIR:g} in total variation"
 
 
-def _of_delta(guarantee: ApproxDP, *, units: int) -> list[Verdict]:
+def of_delta(guarantee: ApproxDP, *, units: int) -> list[Verdict]:
+    """Return the verdict on a delta that is not far below 1 / number of units, if it is not."""
     if guarantee.delta * units <= _DELTA:
         return []
     noun = "record" if guarantee.unit == "record" else "unit"
@@ -113,7 +121,7 @@ def _of_delta(guarantee: ApproxDP, *, units: int) -> list[Verdict]:
 def _of_column(name: str, column: ColumnAccuracy, *, expected: bool) -> list[Verdict]:
     found = []
     even = float(np.abs(column.shares - 1 / len(column.shares)).sum() / 2)
-    if column.error >= _NOISE or (column.error > FAIR and column.error >= even):
+    if column.error >= NOISE or (column.error > FAIR and column.error >= even):
         part = ""
         if 2 * column.merged > column.error:
             part = ", most of it because rare labels or cells were put together: declare fewer, or"

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.accounting.of_stages import GRAIN
 from accord.errors import InvalidParameter
 from accord.mechanisms import Exponential
 from accord.privacy.stages import composing
@@ -16,7 +17,6 @@ from accord.randomness import PrivateRandomness
 __all__ = ["Sorted", "check_quantiles", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
 
 Floats = NDArray[np.float64]
-_GRAIN = Fraction(1, 1 << 46)
 _GRID = 1 << 14
 _HALF = Fraction(1, 2)
 _MANTISSAS, _EXPONENT = 4096, 66
@@ -99,7 +99,7 @@ def check_quantiles(*, levels: int, whole: int, epsilon: Fraction) -> None:
 
 
 def _of_one_part(each: Fraction, *, parts: int) -> Fraction:
-    return each - _GRAIN * (parts + 1)
+    return each - GRAIN * (parts + 1)
 
 
 def quantile_edges(
@@ -141,7 +141,7 @@ def quantile_edges(
     for _ in range(levels):
         share = _of_one_part(each, parts=len(edges) - 1)
         found = []
-        with composing("parallel", surplus=_GRAIN):
+        with composing("parallel", surplus=GRAIN):
             for low, high in pairwise(edges):
                 points = grid[(grid > low) & (grid < high)]
                 if len(points):

@@ -11,7 +11,18 @@ from typing import Any, Literal, TypeAlias, TypeVar, final
 from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.sensitivity import Sensitivity
 
-__all__ = ["Composed", "Composing", "Composition", "Stage", "composing", "leaves", "named", "note", "ran"]
+__all__ = [
+    "Composed",
+    "Composing",
+    "Composition",
+    "Stage",
+    "composing",
+    "leaves",
+    "named",
+    "note",
+    "parameters_of",
+    "ran",
+]
 
 G = TypeVar("G", PureDP, ApproxDP, None)
 N = TypeVar("N", "Stage", "Composed", "Stage | Composed")
@@ -171,6 +182,12 @@ def ran(mechanism: Any, guarantee: G, **more: Parameter) -> tuple[G, tuple[Stage
         What else decides about the loss, such as the number of entries.
 
     """
+    name, own = type(mechanism).__name__, (*parameters_of(mechanism), *more.items())
+    return guarantee, (note(Stage(mechanism=name, parameters=own, guarantee=guarantee, what=_WHAT.get())),)
+
+
+def parameters_of(mechanism: Any) -> tuple[tuple[str, Parameter], ...]:  # noqa: ANN401
+    """Return the fields of a mechanism as the parameters of its stage."""
     parameters: list[tuple[str, Parameter]] = []
     for field in fields(mechanism):
         value = getattr(mechanism, field.name)
@@ -178,8 +195,7 @@ def ran(mechanism: Any, guarantee: G, **more: Parameter) -> tuple[G, tuple[Stage
             parameters += [(field.name, value.bound), ("neighbouring", value.neighbouring.value)]
         else:
             parameters.append((field.name, value.value if isinstance(value, Enum) else value))
-    name, own = type(mechanism).__name__, (*parameters, *more.items())
-    return guarantee, (note(Stage(mechanism=name, parameters=own, guarantee=guarantee, what=_WHAT.get())),)
+    return tuple(parameters)
 
 
 def leaves(node: Node) -> Iterator[Stage]:

@@ -2,7 +2,7 @@
 
 from accord.reports.curator import curator_page
 from accord.reports.page import report_page
-from accord.reports.release import RELEASE_FORMAT, check_release, release_json
+from accord.reports.release import RELEASE_FORMAT, check_release, release_json, taken_at_word
 from accord.reports.report import Claim, Report
 from accord.reports.tables import ColumnTable, PairTable, tables_of
 
@@ -17,4 +17,5 @@ __all__ = [
     "release_json",
     "report_page",
     "tables_of",
+    "taken_at_word",
 ]

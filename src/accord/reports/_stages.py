@@ -6,17 +6,19 @@ from fractions import Fraction
 from typing import Any
 
 from accord._exact import to_fraction
-from accord.accounting.of_stages import SLACK, rebuilt, total_of
+from accord.accounting.account import detail_of, rule_of
+from accord.accounting.of_stages import GRAIN, KNOWN, SLACK, rebuilt, total_of
 from accord.errors import InvalidParameter
 from accord.ledger.figures import as_float
 from accord.mechanisms import DiscreteGaussian
 from accord.privacy import ApproxDP, Neighbouring
-from accord.privacy.stages import Composed, Parameter, Stage
+from accord.privacy.stages import Composed, Parameter, Stage, leaves, parameters_of
 
-__all__ = ["number_faults", "stage_faults", "sum_faults"]
+__all__ = ["number_faults", "stage_faults", "sum_faults", "taken_at_its_word"]
 
 _COUNTS = frozenset({"count", "draws", "entries", "threshold"})
 _TEXTS = frozenset({"neighbouring", "rule", "coupling"})
+_VOTES = frozenset({"BestOfDraws", "StableMode", SLACK})
 _DEEPEST = 16
 _ORDER = "composition does not name every stage once, in order"
 
@@ -30,7 +32,7 @@ def number_faults(content: Mapping[str, Any], *, near: float | None) -> list[str
     faults = []
     for name in ("epsilon", "delta"):
         number, stated = _fraction(guarantee[name]), guarantee[f"{name}_float"]
-        if number is None or number < 0:
+        if number is None or number < 0 or (name == "delta" and number >= 1):
             faults.append(f"guarantee.{name} is no number that can be promised")
         elif near is not None:
             if not math.isclose(float(number), stated, rel_tol=near, abs_tol=near * 1e-300):
@@ -59,19 +61,37 @@ def sum_faults(content: Mapping[str, Any]) -> list[str]:
 
 
 def stage_faults(content: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with stages of format 2 and their total."""
+    """Return what is wrong with stages of format 2, with how they compose, and with their total."""
     faults: list[str] = []
     stages: list[Stage] = []
     for place, entry in enumerate(content["stages"]):
         try:
             stage = _stage(entry)
             stages.append(stage)
-            wrong = _stage_fault(stage)
+            wrong = _stage_fault(stage) or _words_fault(stage, entry)
         except (InvalidParameter, TypeError, ValueError, KeyError, OverflowError):
             wrong = "states numbers or parameters that its mechanism does not take"
         if wrong is not None:
             faults.append(f"stages.{place} {wrong}")
     return faults or _total_faults(content, stages)
+
+
+def taken_at_its_word(content: Mapping[str, Any]) -> tuple[list[int], bool]:
+    """Return the stages of a file without faults that nothing can be built from, and whether groups are parallel."""
+    numbers = [
+        place for place, stage in enumerate(content["stages"]) if stage["claimed"] or stage["mechanism"] == SLACK
+    ]
+    return numbers, any(node["how"] == "parallel" for node in _groups(content["composition"]))
+
+
+def _groups(node: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - a number or a group
+    if isinstance(node, Mapping):
+        yield node
+        for inner in node["stages"]:
+            yield from _groups(inner)
+
+
+# --- the total --------------------------------------------------------------------------------------------------------
 
 
 def _total_faults(content: Mapping[str, Any], stages: list[Stage]) -> list[str]:
@@ -84,8 +104,14 @@ def _total_faults(content: Mapping[str, Any], stages: list[Stage]) -> list[str]:
         composed = _composed(content["composition"], numbers=numbers, depth=0)
     except (InvalidParameter, TypeError, ValueError, KeyError, StopIteration):
         return [_ORDER]
-    if next(numbers, None) is not None:
+    if next(numbers, None) is not None or not isinstance(composed, Composed):
         return [_ORDER]
+    return _group_faults(composed) or _spending_faults(guarantee, composed)
+
+
+def _spending_faults(guarantee: Mapping[str, Any], composed: Composed) -> list[str]:
+    if guarantee["composition"] != rule_of(composed):
+        return ["guarantee.composition says another rule than composition"]
     try:
         total = total_of(composed)
     except InvalidParameter:
@@ -103,13 +129,57 @@ def _implying(relation: str) -> set[str]:
     return {one.value for one in Neighbouring if asked and one.implies(asked[0])}
 
 
+def _composed(node: Any, *, numbers: Iterator[tuple[int, Stage]], depth: int) -> Stage | Composed:  # noqa: ANN401
+    if type(node) is int:
+        place, stage = next(numbers)
+        if place != node:
+            raise InvalidParameter("the stages are out of order.")
+        return stage
+    if not isinstance(node, Mapping) or depth > _DEEPEST or node.get("how") not in {"basic", "numeric", "parallel"}:
+        raise InvalidParameter("this is no composition.")
+    own = {"numeric": {"delta"}, "parallel": {"surplus"}}.get(node["how"], set())
+    if not node.keys() <= {"how", "stages"} | own or not isinstance(node["stages"], list):
+        raise InvalidParameter("this group has parts that its kind has not.")
+    surplus = _exact(node.get("surplus", "0"))
+    if surplus < 0:
+        raise InvalidParameter("a surplus is at least 0.")
+    inner = [_composed(part, numbers=numbers, depth=depth + 1) for part in node["stages"]]
+    delta = None if node.get("delta") is None else _exact(node["delta"])
+    return Composed(how=node["how"], stages=tuple(inner), delta=delta, surplus=surplus)
+
+
+def _group_faults(group: Composed) -> list[str]:
+    """Return what no release of accord has: odd parallel groups, and curves at another delta than their group's."""
+    if group.how == "parallel" and not _may_be_parallel(group):
+        return ["a parallel group is of stages, or has a surplus, for which no theorem says that the largest counts"]
+    alone = [one for one in group.stages if isinstance(one, Stage) and one.mechanism == "DiscreteGaussian"]
+    if group.how == "numeric" and any(dict(one.parameters)["delta"] != group.delta for one in alone):
+        return ["a stage in a numeric group has another delta than the group"]
+    return [fault for inner in group.stages if isinstance(inner, Composed) for fault in _group_faults(inner)]
+
+
+def _may_be_parallel(group: Composed) -> bool:
+    """Return whether it is of choices with whole scores and their surplus, or of votes of different units."""
+    alone = [one for one in group.stages if isinstance(one, Stage)]
+    if len(alone) == len(group.stages) and all(one.mechanism == "Exponential" for one in alone):
+        same = {dict(one.parameters)["sensitivity"] for one in alone}
+        return group.surplus == GRAIN and len(same) == 1 and all(rebuilt(one).step <= 1 for one in alone)
+    votes = all(one.claimed or one.mechanism in _VOTES for one in leaves(group))
+    basic = all(one.how == "basic" for one in group.stages if isinstance(one, Composed))
+    return group.surplus == 0 and votes and basic
+
+
+# --- stages -----------------------------------------------------------------------------------------------------------
+
+
 def _stage(entry: Mapping[str, Any]) -> Stage:
     epsilon, delta = entry["epsilon"], entry["delta"]
-    guarantee = None if epsilon is None else ApproxDP(_exact(epsilon), _exact("0" if delta is None else delta))
+    if (epsilon is None) != (delta is None):
+        raise InvalidParameter("a stage states both numbers, or none.")
     return Stage(
         mechanism=entry["mechanism"],
         parameters=tuple((name, _parameter(name, value)) for name, value in entry["parameters"].items()),
-        guarantee=guarantee,
+        guarantee=None if epsilon is None else ApproxDP(_exact(epsilon), _exact(delta)),
         what=entry["what"],
         claimed=entry["claimed"],
     )
@@ -130,35 +200,47 @@ def _exact(text: object) -> Fraction:
 
 def _stage_fault(stage: Stage) -> str | None:
     """Return what is wrong with a stage; of one that is somebody's word only that it states nothing."""
-    if stage.claimed or stage.mechanism == SLACK:
+    if stage.claimed:
+        if stage.mechanism in KNOWN or stage.mechanism == SLACK:
+            return "is of a mechanism of accord and said to be somebody's word: accord's are worked out"
         return "states no guarantee" if stage.guarantee is None else None
+    return _slack_fault(stage) if stage.mechanism == SLACK else _own_fault(stage)
+
+
+def _own_fault(stage: Stage) -> str | None:
+    """Return what a stage of a mechanism of accord says that this mechanism has not."""
     mechanism = rebuilt(stage)
     if mechanism is None:
         return "is of a mechanism that this accord does not know"
+    own, given = dict(parameters_of(mechanism)), dict(stage.parameters)
+    stated = stage.guarantee
+    numbers = None if stated is None else (stated.epsilon, stated.delta)
     if isinstance(mechanism, DiscreteGaussian):
         total_of(stage)
-        return None if stage.guarantee is None else "states a guarantee, and its mechanism has a curve"
-    own, stated = mechanism.guarantee, stage.guarantee
+        own |= {"entries": int(given["entries"]), "delta": Fraction(given["delta"])}
+        fault = None if stated is None else "states a guarantee, and its mechanism has a curve"
+    elif numbers == (mechanism.guarantee.epsilon, mechanism.guarantee.delta):
+        fault = None
+    else:
+        fault = "states another guarantee than its mechanism has with these parameters"
+    return fault if _typed(given) == _typed(own) else "states other parameters than its mechanism has"
+
+
+def _typed(parameters: Mapping[str, Parameter]) -> dict[str, tuple[type, Parameter]]:
+    return {name: (type(value), value) for name, value in parameters.items()}
+
+
+def _slack_fault(stage: Stage) -> str | None:
+    """Return what is wrong with the charge for a coupling: it is a delta, and names the coupling alone."""
+    stated, own = stage.guarantee, dict(stage.parameters)
     if stated is None:
         return "states no guarantee"
-    same = (stated.epsilon, stated.delta) == (own.epsilon, own.delta)
-    return None if same else "states another guarantee than its mechanism has with these parameters"
+    named = own.keys() == {"coupling"} and isinstance(own["coupling"], str)
+    return None if named and stated.epsilon == 0 and stated.delta > 0 else "is no delta of a named coupling"
 
 
-def _composed(node: Any, *, numbers: Iterator[tuple[int, Stage]], depth: int) -> Stage | Composed:  # noqa: ANN401
-    if type(node) is int:
-        place, stage = next(numbers)
-        if place != node:
-            raise InvalidParameter("the stages are out of order.")
-        return stage
-    if not isinstance(node, Mapping) or depth > _DEEPEST or node.get("how") not in {"basic", "numeric", "parallel"}:
-        raise InvalidParameter("this is no composition.")
-    surplus = _exact(node.get("surplus", "0"))
-    if surplus < 0:
-        raise InvalidParameter("a surplus is at least 0.")
-    inner = [_composed(part, numbers=numbers, depth=depth + 1) for part in node["stages"]]
-    delta = None if node.get("delta") is None else _exact(node["delta"])
-    return Composed(how=node["how"], stages=tuple(inner), delta=delta, surplus=surplus)
+def _words_fault(stage: Stage, entry: Mapping[str, Any]) -> str | None:
+    return None if entry["detail"] == detail_of(stage) else "has a detail that says other numbers than its parameters"
 
 
 def _fraction(text: str) -> Fraction | None:

@@ -1,16 +1,19 @@
 """``release.json``: a release for machines, with a stable format, and the check of one."""
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from accord.core import Verdict
 from accord.errors import InvalidParameter
+from accord.reports._account import account_faults
 from accord.reports._shapes import SHAPE, SHAPE_1
-from accord.reports._stages import number_faults, stage_faults, sum_faults
+from accord.reports._stages import number_faults, stage_faults, sum_faults, taken_at_its_word
+from accord.reports._tables import consistency_faults, table_faults
 from accord.reports.report import Report
+from accord.tables.names import listed
 
-__all__ = ["RELEASE_FORMAT", "check_release", "release_json"]
+__all__ = ["RELEASE_FORMAT", "check_release", "release_json", "taken_at_word"]
 
 RELEASE_FORMAT = "accord release"
 _VERSION = 2
@@ -66,12 +69,15 @@ def check_release(content: Mapping[str, Any]) -> tuple[str, ...]:
 
     Formal guarantees
     -----------------
-    - Found: missing keys, values of another type or range, shares that do not sum to 1, tables whose shape is not that
-      of their labels; a float below the number it stands for; a stage that states less than its mechanism with these
-      parameters has; and stages whose total, worked out from them as they are said to compose, is above the promise.
-    - Files of format 1 have no parameters: what their stages state is added up, and nothing more can be found out.
-    - Not promised: that the release was made as it says, or that no stage is missing. That is the word of whoever ran
-      it.
+    - Found: missing keys, values of another type or range; numbers of the promise that differ from each other, from
+      its sentence, its unit or its relation; a stage of accord's that states anything but what its mechanism has with
+      exactly these parameters, or calls itself somebody's word; groups that no theorem composes so; stages whose total,
+      worked out again, is above the promise; a delta too large for the number of units that the warnings do not name;
+      shares that do not sum to 1, are not those of so many rows, or differ between tables; errors and intervals that
+      contradict each other.
+    - Not promised: that the release was made as it says: with these parameters, no stage missing, stages of a parallel
+      group on different inputs, claims kept. That is the word of whoever ran it, and `taken_at_word` says what of it
+      this file rests on.
 
     Parameters
     ----------
@@ -81,7 +87,8 @@ def check_release(content: Mapping[str, Any]) -> tuple[str, ...]:
     Raises
     ------
     InvalidParameter
-        If it is no release, or one of a newer format.
+        If it is no release, or one of a newer format; or one of format 1 in which nothing is wrong: its stages have no
+        parameters, so that it cannot be worked out.
 
     """
     if content.get("format") != RELEASE_FORMAT:
@@ -92,8 +99,50 @@ def check_release(content: Mapping[str, Any]) -> tuple[str, ...]:
     faults = list(_shape_faults(content, SHAPE_1 if version == 1 else SHAPE, at=""))
     if faults:
         return tuple(faults)
-    stages = sum_faults(content) if version == 1 else stage_faults(content)
-    return (*number_faults(content, near=_NEAR if version == 1 else None), *stages, *_table_faults(content))
+    if version == 1:
+        return _of_format_1(content)
+    promise = number_faults(content, near=None)
+    said = [] if promise else account_faults(content)
+    tables = table_faults(content) or consistency_faults(content)
+    return (*promise, *stage_faults(content), *said, *tables)
+
+
+def _of_format_1(content: Mapping[str, Any]) -> tuple[str, ...]:
+    faults = (*number_faults(content, near=_NEAR), *sum_faults(content), *table_faults(content))
+    if not faults:
+        raise InvalidParameter(
+            "this release has format 1, which cannot be worked out: its stages have no parameters. What they state "
+            "adds up to no more than the promise, and that is their word; make the release again to have it checked."
+        )
+    return faults
+
+
+def taken_at_word(content: Mapping[str, Any]) -> tuple[Verdict, ...]:
+    """Return what a file in which `check_release` found nothing wrong rests on without saying why.
+
+    ``stages-at-their-word``: stages of code that is not accord's, and charges for couplings that are not isolated: what
+    they state was added, and cannot be worked out. ``parallel-at-its-word``: groups of which the largest counts.
+    """
+    stages, parallel = taken_at_its_word(content)
+    found = []
+    if stages:
+        named = listed(sorted({str(content["stages"][place]["mechanism"]) for place in stages}))
+        found.append(
+            Verdict(
+                "stages-at-their-word",
+                f"{len(stages)} of {len(content['stages'])} stages are taken at their word ({named}): nothing in the "
+                f"file shows that they spend no more than they state, so ask whoever made it.",
+            )
+        )
+    if parallel:
+        found.append(
+            Verdict(
+                "parallel-at-its-word",
+                "of parallel groups the largest counts: that no unit can move the inputs of all stages of such a group "
+                "in full is taken at the word of whoever made the file.",
+            )
+        )
+    return tuple(found)
 
 
 def _shape_faults(value: object, shape: Any, *, at: str) -> list[str]:  # noqa: ANN401 - a table, list or test
@@ -114,27 +163,3 @@ def _shape_faults(value: object, shape: Any, *, at: str) -> list[str]:  # noqa: 
             fault for place, entry in enumerate(value) for fault in _shape_faults(entry, shape[0], at=f"{at}{place}.")
         ]
     return [] if shape(value) else [f"{at.rstrip('.')} has a value that is not accepted"]
-
-
-def _table_faults(content: Mapping[str, Any]) -> list[str]:
-    faults = []
-    for place, table in enumerate(content["columns"]):
-        if len(table["labels"]) != len(table["shares"]):
-            faults.append(f"columns.{place} has not one share a label")
-        elif not _sums_to_one(table["shares"]):
-            faults.append(f"the shares of columns.{place} do not sum to 1")
-    for place, table in enumerate(content["pairs"]):
-        rows, shape = table["shares"], [len(labels) for labels in table["labels"]]
-        if (
-            len(table["names"]) != 2
-            or len(shape) != 2
-            or [len(rows), *map(len, rows)] != [shape[0], *shape[1:] * shape[0]]
-        ):
-            faults.append(f"pairs.{place} has not one share a pair of labels")
-        elif not _sums_to_one([share for row in rows for share in row]):
-            faults.append(f"the shares of pairs.{place} do not sum to 1")
-    return faults
-
-
-def _sums_to_one(shares: list[float]) -> bool:
-    return all(share >= 0 for share in shares) and abs(math.fsum(shares) - 1) <= _NEAR

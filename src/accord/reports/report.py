@@ -60,8 +60,11 @@ class Report:
     @property
     def unit(self) -> str:
         """What the guarantee protects: a record, or all records of one unit."""
-        column = self.account["guarantee"]["unit_column"]
-        return "one record" if column is None else f'all records that share a value of the column "{column}"'
+        promise = self.account["guarantee"]
+        column = promise["unit_column"]
+        if column is None:
+            return "one record" if promise["unit"] == "record" else "all records of one unit"
+        return f'all records that share a value of the column "{column}"'
 
     @property
     def stages(self) -> list[dict[str, Any]]:
