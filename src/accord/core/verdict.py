@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ from typing import Any, final
 
 from accord.errors import InvalidParameter
 
-__all__ = ["Verdict", "VerdictWarning", "collected", "tell"]
+__all__ = ["Verdict", "VerdictWarning", "collected", "judge", "tell", "within_larger"]
 
 _CODE = re.compile(r"[a-z]+(-[a-z]+)*")
+_WITHIN: ContextVar[bool] = ContextVar("within a larger release", default=False)
 _COLLECTED: ContextVar["list[Verdict] | None"] = ContextVar("collected verdicts", default=None)
 
 
@@ -79,6 +80,34 @@ def tell(verdict: Verdict, *, stacklevel: int = 2) -> None:
         warnings.warn(VerdictWarning(verdict), stacklevel=stacklevel + 1)
     elif verdict not in into:
         into.append(verdict)
+
+
+def judge(verdicts: Iterable[Verdict], *, stacklevel: int = 2) -> None:
+    """Tell the verdicts on a release, at the caller's caller by default; nothing inside `within_larger`."""
+    if not _WITHIN.get():
+        for verdict in verdicts:
+            tell(verdict, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def within_larger() -> Iterator[None]:
+    """Let no release inside be judged: it is a part of a larger one, which is judged once and as a whole.
+
+    Other verdicts, such as those of a ledger, are told all the same.
+
+    Examples
+    --------
+    >>> with collected() as verdicts, within_larger():
+    ...     judge([Verdict("delta-too-large", "choose a smaller delta.")])
+    >>> verdicts
+    []
+
+    """
+    token = _WITHIN.set(True)
+    try:
+        yield
+    finally:
+        _WITHIN.reset(token)
 
 
 @contextmanager

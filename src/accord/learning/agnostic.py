@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by
+from accord.core import Records, cells_read_by, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
@@ -25,6 +25,7 @@ from accord.learning._reach import not_enough
 from accord.learning.blocks import Progress, child_key
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.planning import Plan
 from accord.planning import plan as plan_sizes
@@ -221,6 +222,7 @@ class AgnosticPrivateLearner:
         given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
         self._check(given)
         guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
+        judge(verdicts_of(guarantee, units=given.units))
         with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
             records = self._records(
                 given, shared=shared, randomness=randomness, progress=progress, in_place_key=in_place_key
@@ -265,13 +267,14 @@ class AgnosticPrivateLearner:
                 given, parts=self.parts, in_place_key=child_key(in_place_key, "parts"), randomness=randomness
             )
         ):
-            released = self.sampler.release(
-                part,
-                shared=shared.child("part", number),
-                randomness=randomness,
-                progress=of_one_part(progress, part=number, parts=self.parts),
-                in_place_key=child_key(in_place_key, "part", number),
-            )
+            with within_larger():
+                released = self.sampler.release(
+                    part,
+                    shared=shared.child("part", number),
+                    randomness=randomness,
+                    progress=of_one_part(progress, part=number, parts=self.parts),
+                    in_place_key=child_key(in_place_key, "part", number),
+                )
             yield None if isinstance(released.value, NoAnswerType) else released.value
 
     def _check(self, given: Records) -> None:

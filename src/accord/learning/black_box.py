@@ -1,5 +1,6 @@
 """The private learner: learn again, from the records on which the blocks agreed."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
-from accord.core import Records, cells_read_by
+from accord.core import Records, Verdict, cells_read_by, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
@@ -20,8 +21,10 @@ from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
 from accord.learning.blocks import Progress, child_key
+from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
+from accord.learning.verdicts import of_blocks, verdicts_of
 from accord.ledger import Ledger
 from accord.planning import Plan, TheoremSizes, theorem_sizes
 from accord.planning import plan as plan_sizes
@@ -214,6 +217,11 @@ class PrivateLearner:
         No answer is also given if the learner cannot fit the released records, or makes something of them that is no
         law. What becomes of more records than `required_records` is said by `use_of`.
 
+        Warns
+        -----
+        VerdictWarning
+            As by `PrivateSampler.release`; with sizes also of a large typical error of the learner's family.
+
         Raises
         ------
         NotEnoughRecords
@@ -224,14 +232,16 @@ class PrivateLearner:
         given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
         self.check(given.units, columns=given.rows.shape[1])
         kept = self._kept(given, in_place_key=child_key(in_place_key, "surplus"), randomness=randomness)
-        released = self.sampler.release(
-            kept,
-            shared=shared,
-            randomness=randomness,
-            progress=progress,
-            ledger=ledger,
-            in_place_key=child_key(in_place_key, "blocks"),
-        )
+        judge(self._verdicts(given))
+        with within_larger():
+            released = self.sampler.release(
+                kept,
+                shared=shared,
+                randomness=randomness,
+                progress=progress,
+                ledger=ledger,
+                in_place_key=child_key(in_place_key, "blocks"),
+            )
         if isinstance(released.value, NoAnswerType):
             return Release(NoAnswer, released.guarantee, released.stages)
         model = learn_again(
@@ -243,6 +253,17 @@ class PrivateLearner:
         """Do what `PrivateSampler.rehearse` does, for blocks of the size that a release of this many units has."""
         used = block_size_for(self.plan, units=units, blocks=self.sampler.blocks) * self.sampler.blocks
         self.sampler.rehearse(used, columns=columns, named_units=named_units)
+
+    def _verdicts(self, given: Records) -> tuple[Verdict, ...]:
+        """Return what public facts say against a release; errors where a plan does not promise one."""
+        promise, sampler = self.guarantee, self.sampler
+        stated = ApproxDP(promise.epsilon, promise.delta, promise.neighbouring, given.word)
+        if self.plan is not None or sampler.coupling is not None:
+            return verdicts_of(stated, units=given.units)
+        columns = given.rows.shape[1]
+        blocks = of_blocks(sampler.learner, dimension=columns, blocks=sampler.blocks, units=given.units)
+        typical = family_of(sampler.learner, dimension=columns).typical_error / math.sqrt(sampler.records)
+        return (*verdicts_of(stated, units=given.units, typical_error=None if blocks else typical), *blocks)
 
     def _refuse_short_tuples(self, columns: int) -> None:
         """Refuse tuples from which the learner says that it cannot learn: its ``least_records(columns)``."""

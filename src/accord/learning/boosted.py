@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by
+from accord.core import Records, cells_read_by, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
@@ -21,6 +21,7 @@ from accord.learning._reach import not_enough
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, child_key
 from accord.learning.isolation import Isolation
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.planning import Plan, boosted_sizes, plan
 from accord.planning.plan import Method
@@ -180,6 +181,7 @@ class BoostedPrivateLearner:
         given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.part.sampler.learner))
         self._check(given)
         guarantee = together(self.part.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
+        judge(verdicts_of(guarantee, units=given.units))
         with spending(ledger, guarantee, what=self._summary()), composing("parallel") as run:
             models = self._models(
                 cut_into_parts(
@@ -206,13 +208,14 @@ class BoostedPrivateLearner:
         """Return one model a part, None where there was no answer."""
         models: list[Distribution | None] = []
         for number, part in enumerate(parts):
-            released = self.part.release(
-                part,
-                shared=shared.child("part", number),
-                randomness=randomness,
-                progress=of_one_part(progress, part=number, parts=self.parts),
-                in_place_key=child_key(in_place_key, "part", number),
-            )
+            with within_larger():
+                released = self.part.release(
+                    part,
+                    shared=shared.child("part", number),
+                    randomness=randomness,
+                    progress=of_one_part(progress, part=number, parts=self.parts),
+                    in_place_key=child_key(in_place_key, "part", number),
+                )
             models.append(None if isinstance(released.value, NoAnswerType) else released.value)
         return models
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by
+from accord.core import Records, Verdict, cells_read_by, judge
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
@@ -19,6 +19,7 @@ from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
+from accord.learning.verdicts import of_blocks, verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
@@ -201,6 +202,12 @@ class PrivateSampler:
             whose records stand elsewhere in the file: the release then holds under
             `Neighbouring.REPLACE_ONE_IN_PLACE`. By default blocks are secret.
 
+        Warns
+        -----
+        VerdictWarning
+            Of what public facts say against it, before it is charged: a delta that is not far below 1 / n, blocks so
+            small that they rarely agree.
+
         Raises
         ------
         NotEnoughRecords
@@ -220,6 +227,7 @@ class PrivateSampler:
         self.rehearse(given.units, columns=given.rows.shape[1], named_units=given.owners is not None)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
+        judge(self._verdicts(given, guarantee))
         with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
@@ -276,6 +284,14 @@ class PrivateSampler:
             isolation=self.isolation,
         )
         self._tried.add(tried)
+
+    def _verdicts(self, given: Records, guarantee: ApproxDP) -> tuple[Verdict, ...]:
+        """Return what public facts say against a release."""
+        found = verdicts_of(guarantee, units=given.units)
+        if self.coupling is not None:
+            return found
+        columns = given.rows.shape[1]
+        return (*found, *of_blocks(self.learner, dimension=columns, blocks=self.blocks, units=given.units))
 
     def _summary(self, coupling: Coupling) -> str:
         """Public words for a ledger."""

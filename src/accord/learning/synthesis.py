@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
-from accord.core import Records, cells_read_by, tell
+from accord.core import Records, cells_read_by, judge, within_larger
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
@@ -219,11 +219,10 @@ def synthesise(
         learner, epsilon=epsilon, delta=delta, blocks=plan.blocks, records=plan.records, draws=plan.draws
     )
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
-    release = private.release(given, shared=shared.child("release"), progress=progress, ledger=ledger)
-    promised = release.guarantee
-    if isinstance(promised, ApproxDP):
-        for verdict in verdicts_of(promised, units=plan.units, typical_error=plan.typical_error):
-            tell(verdict)
+    promised = ApproxDP(private.guarantee.epsilon, private.guarantee.delta, unit=given.word)
+    judge(verdicts_of(promised, units=plan.units, typical_error=plan.typical_error))
+    with within_larger():
+        release = private.release(given, shared=shared.child("release"), progress=progress, ledger=ledger)
     model = None if isinstance(release.value, NoAnswerType) else release.value
     return Synthesis(
         model=model, guarantee=release.guarantee, plan=plan, seeded=seed is not None, stages=release.stages

@@ -13,7 +13,7 @@ from accord import _check
 from accord._abstain import ABSTAIN
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by
+from accord.core import Records, cells_read_by, judge, within_larger
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
@@ -27,6 +27,7 @@ from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.isolation import Fitted, Isolation, SealedLaw
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
+from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.mechanisms import BestOfDraws, StableMode
@@ -218,6 +219,7 @@ class TwoStageSampler:
         self._rehearse(given)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
+        judge(verdicts_of(guarantee, units=given.units))
         with spending(ledger, guarantee, what=self._summary()), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
@@ -312,7 +314,7 @@ class TwoStageSampler:
             law = self.isolation.fit(self.learner, tuple_release.value, seed=shared.seed("coarse law"))
             return None if law is ABSTAIN else law
         key = shared.child("first stage")
-        with composing("basic", apart=True):
+        with composing("basic", apart=True), within_larger():
             released = self.first.release(
                 given.rows, units=given.owners, shared=key, randomness=randomness, unit=given.word
             )

@@ -1,32 +1,23 @@
 """What a reader of a release must be told: from public facts and from what was released."""
 
-import math
 from collections.abc import Collection, Mapping
-from fractions import Fraction
 
 import numpy as np
 
 from accord.core import Verdict
+from accord.learners import Learner
 from accord.learning.declared.errors import ColumnAccuracy, TableErrors
+from accord.learning.families import family_of
 from accord.privacy import ApproxDP
+from accord.privacy.verdicts import FAIR, WEIGHTED, of_delta, of_sizes, too_few
 from accord.tables.names import shown
 
-__all__ = ["FAIR", "NOISE", "WEIGHTED", "of_delta", "of_sizes", "too_few", "verdicts_of"]
-
-FAIR = 0.1
-"""A column with a larger expected error, in total variation, has rough shares at best."""
+__all__ = ["FAIR", "NOISE", "WEIGHTED", "of_blocks", "of_delta", "of_sizes", "too_few", "verdicts_of"]
 
 NOISE = 0.25
 """A column with at least this expected error is noise, whatever its shares."""
 
-WEIGHTED = Verdict(
-    "weighted-by-unit",
-    "every unit of privacy has the same weight, however many records it has: a row stands for a random record of a "
-    "random unit, so do not read shares of rows as shares of records.",
-)
-
 _MISSING = 0.5
-_DELTA = Fraction(1, 10)
 
 
 def verdicts_of(
@@ -75,19 +66,19 @@ def verdicts_of(
     return tuple(found)
 
 
-_REMEDY = "more records or a larger epsilon are needed"
+def of_blocks(learner: Learner, *, dimension: int, blocks: int, units: int) -> tuple[Verdict, ...]:
+    """Return ``too-few-records`` if blocks are so small that they rarely agree, where simulations say how small.
 
-
-def of_sizes(errors: Mapping[str, float], *, typical_error: float | None = None) -> list[Verdict]:
-    """Return the verdict on too few records, if there are, by the expected errors of columns or of one law."""
-    if too_few(errors) if typical_error is None else typical_error > FAIR:
-        return [Verdict("too-few-records", f"n is not enough: {_how_large(errors, typical_error)}; {_REMEDY}.")]
-    return []
-
-
-def too_few(errors: Mapping[str, float]) -> bool:
-    """Return whether more than half of the columns have a large expected error."""
-    return 2 * sum(error > FAIR for error in errors.values()) > len(errors)
+    They do for the learners that have a coupling of their own, and say nothing of one that was passed.
+    """
+    usual = family_of(learner, dimension=dimension).usual_block
+    size = units // blocks
+    if size >= usual:
+        return ()
+    how = f"blocks of {size} rarely agree on a law of {type(learner).__name__}"
+    most = units // usual
+    do = f"about {usual * blocks} are needed for {blocks} blocks" + (f", or use at most {most} blocks" if most else "")
+    return (Verdict("too-few-records", f"n is not enough: {how}; {do}."),)
 
 
 def _planned(errors: Mapping[str, float] | TableErrors | None) -> Mapping[str, float]:
@@ -96,26 +87,6 @@ def _planned(errors: Mapping[str, float] | TableErrors | None) -> Mapping[str, f
     if isinstance(errors, TableErrors):
         return {name: column.error for name, column in errors.columns.items()}
     return errors
-
-
-def _how_large(errors: Mapping[str, float], typical: float | None) -> str:
-    if typical is not None:
-        return f"the typical error is {typical:.2g} in total variation"
-    large = sum(error > FAIR for error in errors.values())
-    return f"the expected error of {large} of {len(errors)} columns is above {FAIR:g} in total variation"
-
-
-def of_delta(guarantee: ApproxDP, *, units: int) -> list[Verdict]:
-    """Return the verdict on a delta that is not far below 1 / number of units, if it is not."""
-    if guarantee.delta * units <= _DELTA:
-        return []
-    noun = "record" if guarantee.unit == "record" else "unit"
-    choose = 10.0 ** math.floor(math.log10(float(_DELTA) / 10 / units))
-    product = f"{float(guarantee.delta * units):.2g}"
-    weak = f"delta is not far below 1 / number of {noun}s"
-    if guarantee.delta * units >= 1:
-        weak = f"delta is not below 1 / number of {noun}s, so that it would even allow to publish one {noun} as it is"
-    return [Verdict("delta-too-large", f"{weak} (delta times their number is {product}): choose {choose:.0e}.")]
 
 
 def _of_column(name: str, column: ColumnAccuracy, *, expected: bool) -> list[Verdict]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records
+from accord.core import Records, Verdict, judge
 from accord.errors import InvalidParameter
 from accord.ledger import Ledger, spending
 from accord.marginals._budget import planned_losses
@@ -22,6 +22,7 @@ from accord.marginals.model import MarginalModel
 from accord.marginals.plan import MarginalPlan
 from accord.privacy import ApproxDP, Neighbouring, Release
 from accord.privacy.stages import composing
+from accord.privacy.verdicts import WEIGHTED, of_delta, of_sizes
 from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["MarginalLearner"]
@@ -184,6 +185,12 @@ class MarginalLearner:
         ledger
             Charged after all checks and before the first count.
 
+        Warns
+        -----
+        VerdictWarning
+            Of what public facts say against it, before it is charged: a delta that is not far below 1 / n, expected
+            errors by which n is not enough, units that weigh the same.
+
         Raises
         ------
         NotEnoughRecords
@@ -198,6 +205,7 @@ class MarginalLearner:
         whole = 1 if records.owners is None else WHOLE
         counted = Counted(table, self.domain.shape, unit_weights(records), records.units * whole)
         plan = self._plan(records.units, whole, records.word)
+        judge(_verdicts(plan, weighted=records.owners is not None))
         what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
         with spending(ledger, plan.promised, what=what), composing("numeric", delta=self.delta) as ran:
             run = Run(
@@ -212,3 +220,10 @@ class MarginalLearner:
             planned = planned_losses(plan.steps, one_record=plan.whole == 1)
             stages = settled(ran, plan.promised, planned=planned)
         return Release(model, plan.promised, stages)
+
+
+def _verdicts(plan: MarginalPlan, *, weighted: bool) -> tuple[Verdict, ...]:
+    """Return what a plan says against a release: errors are those of single columns, by their noise."""
+    errors = {error.columns[0]: error.error for error in plan.errors if error.way == 1}
+    delta = of_delta(plan.promised, units=plan.units)
+    return (*delta, *([WEIGHTED] if weighted else []), *of_sizes(errors))

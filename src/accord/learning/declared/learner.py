@@ -11,7 +11,7 @@ import numpy as np
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import tell
+from accord.core import judge, within_larger
 from accord.core.unit_word import unit_word
 from accord.errors import InvalidParameter
 from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
@@ -239,19 +239,20 @@ class TableLearner:
                     for column, binning, values in zip(self.schema.read, binnings, table.columns, strict=True)
                 ]
             )
-            released = self._learner(domain, cuts).release(
-                codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
-            )
+            with within_larger():
+                released = self._learner(domain, cuts).release(
+                    codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
+                )
         model = TableModel(schema=self.schema, binnings=binnings, law=_law(released))
         known = [column.name for column in self.schema.read if column.mostly_missing]
-        for verdict in verdicts_of(
+        found = verdicts_of(
             promised,
             units=count,
             weighted=table.units is not None,
             errors=table_errors(model),
             mostly_missing=known,
-        ):
-            tell(verdict)
+        )
+        judge(found)
         return Release(model, promised, settled(run, promised))
 
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:

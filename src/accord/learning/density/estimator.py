@@ -1,7 +1,7 @@
 """PrivateDensity: the scikit-learn estimator."""
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from accord import __version__, _check
 from accord._exact import Number
 from accord.accounting.account import account
-from accord.core import Records, tell
+from accord.core import Records, Verdict, judge
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
 from accord.learning.density.columns_in import (
@@ -178,8 +178,9 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
         rehearse(family, columns=records.shape[1])
-        if ledger is None:
-            tell_of_earlier_fits()
+        again = tell_of_earlier_fits() if ledger is None else ()
+        verdicts = verdicts_of(guarantee, units=given.units, weighted=groups is not None)
+        judge(verdicts, stacklevel=3)
         what = f"private density: {family.words}, {records.shape[1]} columns"
         with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
             self._forget()
@@ -193,10 +194,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 progress=progress,
                 n_jobs=self.n_jobs,
             )
-        for verdict in verdicts_of(guarantee, units=given.units, weighted=groups is not None):
-            tell(verdict)
         self.guarantee_ = guarantee
-        self.report_ = self._report(released, units=given.units, family=family.words)
+        self.report_ = self._report(released, units=given.units, family=family.words, warnings=(*again, *verdicts))
         self.curator_report_ = {
             "warning": _NOT_FOR_RELEASE,
             **self.report_,
@@ -306,9 +305,11 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return SharedRandomness(self.random_state.bytes(32))
         return SharedRandomness(check_random_state(self.random_state).bytes(32))
 
-    def _report(self, released: PrivateModel, *, units: int, family: str) -> Mapping[str, Any]:
+    def _report(
+        self, released: PrivateModel, *, units: int, family: str, warnings: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
         made: Release[Any] = Release(NoAnswer, self.guarantee_, released.stages)
-        found = account(made, units=units, learner=f"a density: {family}")
+        found = account(made, units=units, learner=f"a density: {family}", warnings=warnings)
         return {
             **found,
             "accord": __version__,

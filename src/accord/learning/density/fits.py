@@ -24,10 +24,14 @@ _AGAIN = Verdict(
 )
 
 
-def tell_of_earlier_fits() -> None:
-    """Count a fit without a ledger; warn at the second one of a process, and not again."""
+def tell_of_earlier_fits() -> tuple[Verdict, ...]:
+    """Count a fit without a ledger; warn at the second one of a process, and not again.
+
+    Returned is what the account of this fit says: of the second one and of all later ones.
+    """
     with _FITS.lock:
         _FITS.seen += 1
-        again = _FITS.seen == 2
-    if again:
+        seen = _FITS.seen
+    if seen == 2:
         tell(_AGAIN, stacklevel=4)
+    return (_AGAIN,) if seen >= 2 else ()
