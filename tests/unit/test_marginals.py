@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from accord.distributions import Distribution
 from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnoughRecords, WrongRandomness
 from accord.ledger import Ledger
 from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
 from accord.marginals import binning as binning_module
-from accord.marginals._coarse import grouped, nearest_law
+from accord.marginals._coarse import grouped, nearest_law, told_apart
 from accord.marginals._levels import even_levels
 from accord.marginals._quantiles import Sorted
 from accord.privacy import ApproxDP, PureDP
@@ -316,7 +317,7 @@ def test_runs_of_ordered_codes_are_heavy_and_few() -> None:
     generator = SharedRandomness(5).stream("runs")
     counts = generator.gamma(0.5, 100, size=300)
     column = Column("a", 300, kind="ordered")
-    grouping = grouped(column, counts, deviation=10, threshold=30, most=25)
+    grouping = grouped(column, counts, deviation=10, threshold=30, most=25, total=counts.sum())
     assert grouping.groups <= 25
     assert (np.diff(grouping.group_of) >= 0).all()
     assert grouping.counts.min() >= 30
@@ -332,7 +333,9 @@ def test_tails_fall_and_noise_far_out_is_not_taken_for_records() -> None:
     spreads = []
     for _ in range(20):
         noisy = truth + 30 * generator.standard_normal(100)
-        grouping = grouped(Column("a", 100, kind="number"), noisy, deviation=30, threshold=90, most=100)
+        grouping = grouped(
+            Column("a", 100, kind="number"), noisy, deviation=30, threshold=90, most=100, total=truth.sum()
+        )
         law = grouping.within * np.maximum(grouping.counts, 0)[grouping.group_of]
         law /= law.sum()
         spreads.append(np.sqrt(law @ places**2 - (law @ places) ** 2))
@@ -347,6 +350,63 @@ def test_nearest_law_is_the_projection() -> None:
     assert law.sum() == pytest.approx(1)
     assert law[2] < 1e-3
     np.testing.assert_allclose(np.diff(law[[0, 1]] * 4.5), np.diff(counts[[0, 1]]), rtol=1e-2)
+
+
+def noisy_and_told(truth: NDArray[np.float64], *, missing: bool = False, seed: int = 0) -> NDArray[np.bool_]:
+    noisy = truth + 30 * SharedRandomness(seed).stream("noise").standard_normal(len(truth))
+    column = Column("a", len(truth), kind="number", missing=missing)
+    return told_apart(column, noisy, deviation=30, total=float(truth.sum()))
+
+
+def test_J7_codes_that_are_noise_are_not_told_apart() -> None:
+    truth = np.zeros(40)
+    truth[[3, 20]] = 3000, 2000
+    told = sum((noisy_and_told(truth, seed=seed) == (truth > 0)).all() for seed in range(100))
+    assert told >= 80  # 97 on average
+
+
+@pytest.mark.parametrize("rare", [15.0, 40.0])
+def test_J7_codes_that_hold_records_together_stay(rare: float) -> None:
+    """None of them stands out of noise of deviation 30, but 38 of them together do."""
+    truth = np.full(40, rare)
+    truth[[3, 20]] = 3000, 2000
+    assert all(noisy_and_told(truth, seed=seed).all() for seed in range(100))
+    assert noisy_and_told(np.full(40, rare)).all()
+
+
+def test_J7_missing_cells_are_judged_alone() -> None:
+    for absent, least, most in ((0.0, 0, 20), (400.0, 100, 100)):
+        truth = np.append(np.linspace(200, 400, 30), absent)
+        told = [noisy_and_told(truth, missing=True, seed=seed) for seed in range(100)]
+        assert all(one[:-1].all() for one in told)
+        assert least <= sum(one[-1] for one in told) <= most
+
+
+def test_J7_groups_of_noise_join_others_with_next_to_nothing() -> None:
+    counts = np.array([5.0, 900.0, -7.0, 4.0, 1000.0, 3.0, -2.0])
+    for kind in ("number", "ordered", "category"):
+        column = Column("a", 7, kind=kind, missing=True)
+        grouping = grouped(column, counts, deviation=10, threshold=30, most=7, total=1900)
+        assert grouping.groups == 2
+        assert grouping.missing(column) == 0
+        assert (grouping.within[[1, 4]] > 0.9999).all()
+        assert (np.delete(grouping.within, [1, 4]) < 1e-5).all()
+        assert (grouping.within > 0).all()
+        assert grouping.group_of[-1] == grouping.group_of[4]  # the heaviest
+
+
+def test_J7_a_full_table_has_no_rows_of_codes_that_are_noise() -> None:
+    domain = Domain([Column("a", 9, kind="number", missing=True), Column("b", 3)])
+    codes = np.stack([np.full(4000, 5), np.arange(4000) % 3], axis=1)
+    learner = MarginalLearner(domain, epsilon=1, delta=DELTA)
+    assert learner.plan(4000).mode == "full"
+    exact = 0
+    for _ in range(10):
+        model = learner.release(codes).value
+        assert isinstance(model, MarginalModel)
+        exact += int(model.marginal([0])[5] > 0.9999)
+        np.testing.assert_allclose(model.marginal([1]), 1 / 3, atol=0.05)
+    assert exact >= 5
 
 
 def test_even_levels_are_one_in_each_part() -> None:

@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from accord.marginals.domain import Column, ColumnKind
 
-__all__ = ["Grouping", "grouped", "nearest_law"]
+__all__ = ["Grouping", "grouped", "nearest_law", "nearest_law_of_some", "told_apart"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 _MOST_SLOTS = 2048
 _LEAST_COUNT = 1e-3
+_MEAN_SIZE = math.sqrt(2 / math.pi)
 _RATES = np.linspace(0.0, 0.98, 50)
+_NOISE = 2.0
+"""Up to so many deviations a sum says nothing: noise alone is above it with a chance of 1 in 40."""
 
 
 @final
@@ -50,9 +54,55 @@ class Grouping:
         places[: column.values] = np.array(column.positions) ** power
         return np.bincount(self.group_of, weights=self.within * places).astype(np.float64)
 
+    def missing(self, column: Column) -> int:
+        """Return 1 if the last group is that of missing cells alone, 0 if there is none."""
+        return int(column.missing and int((self.group_of == self.group_of[-1]).sum()) == 1)
 
-def grouped(column: Column, counts: Floats, *, deviation: float, threshold: float, most: int) -> Grouping:
+
+def told_apart(column: Column, counts: Floats, *, deviation: float, total: float) -> Bools:
+    """Return which codes hold records for all that the noisy counts tell, shape (size,); all where nothing stands out.
+
+    Codes that stand out of the noise each by itself are told apart. The others are judged together, because many codes
+    may hold a few records each: their number is estimated from their own sum and from what the known total leaves for
+    them. They are noise if that is within the noise of the estimate, and if there would be more noise in their rows
+    than records left out without. Missing cells, no neighbour of any number, are judged alone.
+
+    Parameters
+    ----------
+    column
+        Whose codes they are.
+    counts, deviation
+        Noisy counts, shape (size,), and the standard deviation of their noise.
+    total
+        What the true counts add up to, public.
+
+    """
+    kept = np.ones(len(counts), dtype=np.bool_)
+    if column.missing and counts[-1] <= _NOISE * deviation < total / 2:
+        kept[-1] = False
+    heavy = kept & (counts >= _clear(len(counts), deviation))
+    if column.missing:
+        heavy[-1] = kept[-1]
+    light = kept & ~heavy
+    few, many = int(light.sum()), int(kept.sum())
+    if not 0 < few < many:
+        return kept
+    share = few / many  # a sum of more codes has more noise, and the smaller weight
+    left = float(counts[light].sum()) * (1 - share) + (total - float(counts[heavy].sum())) * share
+    noise = deviation * math.sqrt(few * (1 - share))
+    return heavy if left <= min(_NOISE * noise, _MEAN_SIZE * deviation * few) else kept
+
+
+def _clear(codes: int, deviation: float) -> float:
+    """Return a count that noise alone hardly reaches anywhere: normal, or of a lighter centre and longer tails."""
+    return deviation * (max(math.sqrt(2 * math.log(codes)), math.log(codes) / math.sqrt(2)) + 1)
+
+
+def grouped(column: Column, counts: Floats, *, deviation: float, threshold: float, most: int, total: float) -> Grouping:
     """Return groups that hold at least ``threshold`` by the noisy counts, where they can, and the law inside each.
+
+    Codes that cannot be told from noise (`told_apart`) go to a group of others, of which they have next to nothing:
+    whatever records they hold are counted there.
 
     Parameters
     ----------
@@ -64,24 +114,43 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
         Least noisy count.
     most
         At most so many groups of an ordered column.
+    total
+        What the true counts add up to, public.
 
     """
-    counted = counts
+    kept = told_apart(column, counts, deviation=deviation, total=total)
+    counted = np.where(kept, counts, 0.0)
     if column.kind is ColumnKind.CATEGORY:
-        group_of = _rare_together(counts, threshold)
+        group_of = _rare_together(counted, threshold)
     else:
-        values, rest = counts[: column.values], counts[column.values :]
+        values, rest = counted[: column.values], counted[column.values :]
         falling = _with_falling_tails(values, deviation, threshold)
         group_of = _runs(falling, threshold=threshold, most=most - len(rest))
         group_of = np.concatenate([group_of, np.full(len(rest), group_of[-1] + 1)])
         counted = np.concatenate([falling, rest])
-    law = nearest_law(counted)
+    group_of = _with_noise_elsewhere(group_of, counted, kept)
+    law = nearest_law_of_some(counted, kept)
     sums = np.bincount(group_of, weights=law)
     sizes = np.bincount(group_of).astype(np.float64)
     within = np.where(sums[group_of] > 0, law / np.maximum(sums[group_of], 1e-300), 1 / sizes[group_of])
     return Grouping(
         group_of, within, np.bincount(group_of, weights=counts).astype(np.float64), deviation * np.sqrt(sizes)
     )
+
+
+def _with_noise_elsewhere(group_of: Ints, counts: Floats, kept: Bools) -> Ints:
+    """Return groups each of which has a code that is kept: what has none joins the heaviest."""
+    alive = np.bincount(group_of, weights=kept) > 0
+    heaviest = int(np.argmax(np.where(alive, np.bincount(group_of, weights=counts), -np.inf)))
+    number = np.cumsum(alive) - 1
+    return np.where(alive, number, number[heaviest])[group_of].astype(np.int64)
+
+
+def nearest_law_of_some(counts: Floats, kept: Bools) -> Floats:
+    """Return the law nearest to the noisy counts of the codes that are kept; the others have the least weight."""
+    weights = np.full(len(counts), _LEAST_COUNT)
+    weights[kept] = nearest_law(counts[kept]) * max(float(counts[kept].sum()), 1.0)
+    return np.asarray(weights / weights.sum())
 
 
 def nearest_law(counts: Floats) -> Floats:

@@ -106,7 +106,8 @@ def latent_correlations(
             if left >= right:
                 continue
             law = table(left, right)
-            law = law[: len(law) - columns[left].missing, : law.shape[1] - columns[right].missing]
+            absent = [groupings[place].missing(columns[place]) for place in (left, right)]
+            law = law[: len(law) - absent[0], : law.shape[1] - absent[1]]
             law = law / max(law.sum(), 1e-300)
             sides = ((law.sum(axis=1), left), (law.sum(axis=0), right))
             means = [float(share @ middles[column][: len(share)]) for share, column in sides]

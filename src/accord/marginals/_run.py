@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.marginals._budget import ROOT_2, Step
-from accord.marginals._coarse import Grouping, grouped, nearest_law
+from accord.marginals._coarse import Grouping, grouped, nearest_law_of_some, told_apart
 from accord.marginals._counts import Counted
 from accord.marginals._dense import DenseEngine, Tables
 from accord.marginals._errors import ModelErrors, measured_pairs, model_errors
@@ -161,15 +161,22 @@ class Run:
         counts = look.laplace(step, everything)
         self._noisy.append(Noisy(everything, counts, np.full(len(counts), math.sqrt(2) * float(step.number))))
         self._engine = DenseEngine(self._domain.shape, (everything,))
-        self._fitted = Fitted(potentials=(np.log(nearest_law(counts)),), multipliers=())
         self._groupings = tuple(
             Grouping(np.arange(size), np.ones(size), np.zeros(size), np.zeros(size)) for size in self._domain.shape
         )
         deviations = math.sqrt(2) * float(step.number)
-        for place, size in enumerate(self._domain.shape):
+        kept = np.ones(self._domain.shape, dtype=np.bool_)
+        for place, (column, size) in enumerate(zip(self._domain.columns, self._domain.shape, strict=True)):
             over = tuple(axis for axis in everything if axis != place)
-            sums = counts.reshape(self._domain.shape).sum(axis=over)
-            self._ones_noisy.append((sums, deviations * math.sqrt(len(counts) / size)))
+            sums, deviation = (
+                counts.reshape(self._domain.shape).sum(axis=over),
+                deviations * math.sqrt(len(counts) / size),
+            )
+            self._ones_noisy.append((sums, deviation))
+            told = told_apart(column, sums, deviation=deviation, total=self._total)
+            kept &= told.reshape([-1 if axis == place else 1 for axis in everything])
+        law = nearest_law_of_some(counts, kept.ravel())
+        self._fitted = Fitted(potentials=(np.log(law),), multipliers=())
         self._tell(FULL)
 
     def _ones(self, look: _Private) -> _Private:
@@ -187,6 +194,7 @@ class Run:
                     deviation=deviation,
                     threshold=RARE * deviation,
                     most=plan.number_groups if column.kind is ColumnKind.NUMBER else plan.most_groups,
+                    total=self._total,
                 )
             )
             self._tell(ONES)
@@ -227,15 +235,18 @@ class Run:
         for place, (column, grouping) in enumerate(zip(self._domain.columns, self._groupings, strict=True)):
             if column.kind is not ColumnKind.NUMBER or column.size < 2:
                 continue
+            if grouping.groups == 1:
+                found[place] = np.zeros(1, dtype=np.int64)
+                continue
             middles = grouping.middles(column)
             weights = np.maximum(grouping.counts, 0) + 1e-9
-            if column.missing:
+            if grouping.missing(column):
                 weights[-1] = 0.0
             mean = np.average(middles, weights=weights)
             spread = math.sqrt(float(np.average((middles - mean) ** 2, weights=weights))) or 1.0
             steps = np.rint((middles - mean) / spread * SCORE)
             found[place] = np.clip(steps, -LARGEST_SCORE, LARGEST_SCORE).astype(np.int64)
-            if column.missing:
+            if grouping.missing(column):
                 found[place][-1] = 0
         return found
 
