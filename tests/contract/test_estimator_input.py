@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
+from accord.core import Records
 from accord.errors import FitFailed, InvalidParameter, NothingReleased, SchemaMismatch
 from accord.learners import GaussianLearner, ScipyLearner
 from accord.learning import PrivateDensity
+from accord.learning.density import columns_in
 from accord.ledger import Ledger
 
 SECRET = 61803.398
@@ -30,13 +32,61 @@ def test_one_odd_cell_among_rows_of_lists_stops_nothing(cell: object) -> None:
     assert abs(fitted.sample(2000).mean() - 5.0) < 0.5
 
 
+ODD_ROWS: list[Any] = [None, [], [1.0, 2.0, 3.0], "text", 3.0, {}, (None,), np.zeros((2, 2)), np.ma.masked]
+
+
+def odd_row_decides(row: Any, place: int) -> bool:
+    """Whether one odd row of a list stops the reading, or changes what is read of the others."""
+    plain = normal_rows()
+    seen = []
+    for data in (plain, [*plain[:place], row, *plain[place + 1 :]]):
+        model = density()
+        try:
+            read = columns_in.read_records(model, data, reset=True)
+        except ValueError:
+            return True
+        if (read.shape, str(read.dtype), model.n_features_in_) != ((6000, 2), "float64", 2):
+            return True
+        seen.append(np.delete(read, place, axis=0))
+    return not np.array_equal(seen[0], seen[1])
+
+
+@pytest.mark.parametrize("row", ODD_ROWS, ids=repr)
+@pytest.mark.parametrize("place", [0, 17])
+def test_A15_one_odd_row_of_a_list_stops_no_fit_and_moves_no_other(row: Any, place: int) -> None:
+    assert not odd_row_decides(row, place)
+
+
+@pytest.mark.parametrize("broken", [np.array, lambda rows: np.array([row[: len(rows[0])] for row in rows])])
+def test_A15_mutant_rows_that_are_read_together(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_in, "holds_columns", lambda table: isinstance(table, list))
+    monkeypatch.setattr(columns_in, "table_of_numbers", lambda table: np.asarray(broken(table), dtype=float))
+    assert all(odd_row_decides(row, 0) for row in ([1.0], [1.0, 2.0, 3.0]))
+
+
+def normal_rows() -> list[Any]:
+    return list(np.random.default_rng(5).normal(5.0, 2.0, size=(6000, 2)).tolist())
+
+
+def test_A15_a_fit_takes_a_list_with_odd_rows_a_list_of_numbers_and_records() -> None:
+    rows: list[Any] = column().tolist()
+    rows[3], rows[44] = None, [1.0, 2.0]
+    models = [density().fit(data) for data in (rows, column().ravel().tolist(), Records.of(rows, columns=1))]
+    assert all(abs(model.sample(2000).mean() - 5.0) < 0.5 for model in models)
+    named = Records.of(rows, columns=1, units=range(6000), unit="person")
+    assert density().fit(named).guarantee_.unit == "person"
+    assert density(unit="person").fit(named).guarantee_.unit == "person"
+    with pytest.raises(InvalidParameter, match="have their units already"):
+        density().fit(named, groups=range(6000))
+
+
 @pytest.mark.parametrize(
     "records",
     [
         np.full(6000, SECRET),
         np.full((6000, 1), SECRET * 1j),
-        [SECRET] * 6000,
-        [[SECRET]] * 5999 + [[SECRET, 1.0]],
+        [[SECRET]] * 3000 + [[SECRET, 1.0]] * 3000,
+        [{"a": SECRET}] * 6000,
         np.full((6000, 1), str(SECRET)),
     ],
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accord.errors import InvalidParameter
 
-__all__ = ["Held", "column_of", "held_in"]
+__all__ = ["Held", "column_of", "held_in", "holds_columns"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _NOT_A_TABLE = "data must have shape (n, d) with d at least 1, or (n,) for one column."
@@ -84,6 +84,13 @@ def _held(data: Any, columns: int | None) -> Held:  # noqa: ANN401 - any contain
     if table.ndim != 2 or table.shape[1] == 0:
         raise InvalidParameter(_NOT_A_TABLE)
     return Held(table=table, kinds=(_kind(table.dtype),) * table.shape[1])
+
+
+def holds_columns(data: Any) -> bool:  # noqa: ANN401 - any container
+    """Return whether this is a list or a data frame: what it holds has no common type that it declares as one array."""
+    if _library(data) is not None:
+        return getattr(data, "columns", None) is not None
+    return isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
 
 
 def column_of(values: Any) -> NDArray[Any]:  # noqa: ANN401 - any container

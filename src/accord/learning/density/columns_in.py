@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, validate_data
 
-from accord.core.records import NO_NUMBERS
+from accord.core import Records, table_of_numbers
+from accord.core.records import NO_NUMBERS, holds_columns
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learning.density.column_location import as_float_table
 
-__all__ = ["column_names", "read_as_given", "read_columns", "refuse_declared_text", "without_cells"]
+__all__ = ["column_names", "read_records", "refuse_declared_text"]
 
 _NUMBERS = "biufO"
 
@@ -61,37 +62,47 @@ def _declared(table: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any data f
     return [(str(name), str(kind)) for name, kind in zip(list(names), list(types), strict=False)]
 
 
-def read_as_given(table: object) -> Any:  # noqa: ANN401 - what it was, or an array
-    """Return rows given as lists as an array of floats, each cell read alone; anything else as it is.
+def read_records(estimator: Any, table: Any, *, reset: bool) -> NDArray[np.float64]:  # noqa: ANN401 - any container
+    """Return the records as floats, shape (n, d), after scikit-learn's checks; a cell that is no number is NaN.
 
-    A common type for all cells would be found by looking at all records, and one odd cell could then stop a run.
+    Formal guarantees
+    -----------------
+    - Lists and data frames are read by `accord.core`, each cell alone: an entry of a list that is no row, or a row of
+      another length, is missing cells. scikit-learn sees the array of floats that comes of it, and a frame's names.
+    - An array of numpy is checked by scikit-learn for its shape and type, which it declares.
+
+    Parameters
+    ----------
+    estimator
+        Keeps number and names of columns, as scikit-learn does.
+    table
+        Shape (n, d); `Records` too.
+    reset
+        Whether the estimator learns number and names here, from at least two records; else they are compared.
 
     Raises
     ------
     InvalidParameter
-        If the array is masked, or rows differ in length. Nothing has been spent.
-
-    Examples
-    --------
-    >>> read_as_given([[1, "two"], [3j, 4.0]]).tolist()
-    [[1.0, nan], [nan, 4.0]]
+        If it is masked, or no table. Nothing has been spent.
+    SchemaMismatch
+        If the array is of a type that holds no numbers, such as text or dates. Nothing has been spent.
 
     """
     if isinstance(table, np.ma.MaskedArray):
         raise InvalidParameter("the records must not be masked: fill the gaps with NaN. Nothing was spent.")
-    if not isinstance(table, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in table):
-        return table
-    rows = [list(row) for row in table]
-    if len({len(row) for row in rows}) > 1:
-        raise InvalidParameter("the records must all have the same number of cells. Nothing was spent.")
-    cells = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
-    for place, row in enumerate(rows):
-        for column, cell in enumerate(row):
-            cells[place, column] = cell
-    return as_float_table(cells)
+    given = table
+    if isinstance(table, Records):
+        given = Records.of(table).rows
+    elif holds_columns(table):
+        given = table_of_numbers(table)
+    options = {"dtype": None, "ensure_all_finite": False, "ensure_min_samples": 2 if reset else 1}
+    if getattr(table, "columns", None) is not None and given is not table:  # a frame: its names are kept
+        validate_data(estimator, table, skip_check_array=True, reset=reset)
+        return _floats(_without_cells(lambda: check_array(given, **options)))
+    return _floats(_without_cells(lambda: validate_data(estimator, given, reset=reset, **options)))
 
 
-def without_cells(check: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+def _without_cells(check: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """Return what a check of scikit-learn returns; where its message would show cells, say the same without them."""
     try:
         return check()
@@ -108,16 +119,8 @@ def without_cells(check: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         raise InvalidParameter(f"{message} Nothing was spent.") from None
 
 
-def read_columns(table: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the records as floats, shape (n, d); a cell that is no number is NaN.
-
-    Raises
-    ------
-    SchemaMismatch
-        If the array is of a type that holds no numbers, such as text or dates; nothing has been spent.
-
-    """
+def _floats(table: NDArray[Any]) -> NDArray[np.float64]:
     if table.dtype.kind not in _NUMBERS:
         message = f"the records must be numbers, and this is an array of {table.dtype.name}. Nothing was spent."
         raise SchemaMismatch(message)
-    return as_float_table(table)
+    return table_of_numbers(table)

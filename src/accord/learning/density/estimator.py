@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from accord import __version__, _check
 from accord._exact import Number
@@ -16,13 +16,7 @@ from accord.accounting.account import account
 from accord.core import Records, Verdict, judge
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NothingReleased
-from accord.learning.density.columns_in import (
-    column_names,
-    read_as_given,
-    read_columns,
-    refuse_declared_text,
-    without_cells,
-)
+from accord.learning.density.columns_in import column_names, read_records, refuse_declared_text
 from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
 from accord.learning.density.fits import tell_of_earlier_fits
 from accord.learning.density.plan import density_plan
@@ -142,7 +136,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            Shape (n, d): an array or a data frame of numbers. Gaps are NaN.
+            Shape (n, d): an array or a data frame of numbers, or a list of rows. Gaps are NaN. A list's number of
+            columns is public: `Records.of(X, columns=d)` declares it, and else three quarters of the rows must have it.
         y
             Not read.
         groups
@@ -170,16 +165,16 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, *, groups: ArrayLike | None, ledger: Ledger | None) -> Self:  # noqa: ANN401
         epsilon, delta = _check.epsilon(self.epsilon), _check.delta(self.delta)
         family = family_of_estimator(self.estimator)
-        self._check_rest(groups=groups)
+        self._check_rest(named=groups is not None or isinstance(X, Records))
         shared = self._shared()
         refuse_declared_text(X)
         records = self._read(X, reset=True)
-        given = Records.of(records, units=groups, unit=self.unit)
+        given = Records.of(X if isinstance(X, Records) else records, units=groups, unit=self.unit)
         plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
         guarantee = ApproxDP(epsilon, delta, unit=given.word)
         rehearse(family, columns=records.shape[1])
         again = tell_of_earlier_fits() if ledger is None else ()
-        verdicts = verdicts_of(guarantee, units=given.units, weighted=groups is not None)
+        verdicts = verdicts_of(guarantee, units=given.units, weighted=given.owners is not None)
         judge(verdicts, stacklevel=3)
         what = f"private density: {family.words}, {records.shape[1]} columns"
         with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
@@ -266,9 +261,9 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def _check_rest(self, *, groups: object) -> None:
+    def _check_rest(self, *, named: bool) -> None:
         """Refuse, before anything is spent, what would stop a fit later."""
-        if groups is None and self.unit not in {None, "record"}:
+        if not named and not (self.unit is None or self.unit == "record"):
             raise InvalidParameter(f"unit={self.unit!r} needs fit(..., groups=...), which says whose each record is.")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
             raise InvalidParameter("n_jobs must be None, or a whole number other than 0.")
@@ -276,14 +271,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("verbose must be a whole number.")
 
     def _read(self, table: Any, *, reset: bool) -> NDArray[np.float64]:  # noqa: ANN401 - an array or a frame
-        given, least = read_as_given(table), 2 if reset else 1
-        return read_columns(
-            without_cells(
-                lambda: validate_data(
-                    self, given, dtype=None, ensure_all_finite=False, ensure_min_samples=least, reset=reset
-                )
-            )
-        )
+        return read_records(self, table, reset=reset)
 
     def _forget(self) -> None:
         """Let nothing of an earlier fit stand beside what this one says."""
