@@ -253,5 +253,8 @@ class AboveThresholdRun:
     def __reduce__(self) -> NoReturn:
         raise RunStopped("a run cannot be copied or stored: two copies would share their noise.")
 
+    def __getstate__(self) -> NoReturn:
+        self.__reduce__()
+
     def __repr__(self) -> str:
         return f"AboveThresholdRun(stopped={self.stopped})"

@@ -36,11 +36,16 @@ class ColumnFrame:
 
     Examples
     --------
+    >>> from accord.core import CuratorOnly
     >>> from accord.privacy import ApproxDP
     >>> nan = float("nan")
     >>> columns = [np.array(column) for column in ([5.0, nan], [2.0, nan], [nan, 7.0])]
     >>> located = Located(
-    ...     centre=columns[0], scale=columns[1], constant=columns[2], guarantee=ApproxDP(1, "1e-6"), agreement=(None,)
+    ...     centre=columns[0],
+    ...     scale=columns[1],
+    ...     constant=columns[2],
+    ...     guarantee=ApproxDP(1, "1e-6"),
+    ...     agreement=CuratorOnly((None,)),
     ... )
     >>> frame = ColumnFrame(located)
     >>> frame.to_standard(np.array([[9.0, 7.0]])).tolist()

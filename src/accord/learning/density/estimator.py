@@ -194,7 +194,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.curator_report_ = {
             "warning": _NOT_FOR_RELEASE,
             **self.report_,
-            "agreement of blocks, by group of columns": released.located.agreement,
+            "agreement of blocks, by group of columns": released.located.agreement.value,
         }
         if released.law is None:
             raise self._refusal(released, family=family.words)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accord import _check
 from accord._abstain import Abstain
 from accord._exact import Number
-from accord.core import Records
+from accord.core import CuratorOnly, Records
 from accord.distributions import Distribution, PointMass
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learning.aggregate import aggregate
@@ -90,7 +90,8 @@ class Located:
     guarantee
         Of the whole.
     agreement
-        For the curator only: the share of blocks behind each group's release, None where there was none.
+        For the curator only: the share of blocks behind each group's release, None where there was none. Pickles,
+        deep copies and texts leave it out.
 
     """
 
@@ -98,7 +99,7 @@ class Located:
     scale: _Floats
     constant: _Floats
     guarantee: ApproxDP
-    agreement: tuple[float | None, ...]
+    agreement: CuratorOnly[tuple[float | None, ...]]
 
     @property
     def without_answer(self) -> tuple[int, ...]:
@@ -278,7 +279,7 @@ def locate(
         scale=scale,
         constant=np.where(kind == CONSTANT, described[:, 2], np.nan),
         guarantee=ApproxDP(plan.epsilon, plan.delta, unit=word),
-        agreement=tuple(agreement),
+        agreement=CuratorOnly(tuple(agreement)),
     )
 
 
