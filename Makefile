@@ -47,7 +47,7 @@ test: $(STAMP) ## every check but the long ones: lint, format, types, layers, te
 endif
 
 nightly: $(STAMP) ## the long tests
-	$(BIN)/pytest -m nightly
+	$(BIN)/pytest -m nightly -n auto --dist worksteal --timeout 3600
 
 bench: $(STAMP) ## every benchmark, one after the other
 	@for script in benchmarks/*.py; do \

@@ -540,9 +540,17 @@ def test_schema_of_parquet_and_of_no_table() -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_demo(*, as_json: bool) -> None:
-    """336,776 flights with ten columns, read, learnt and written, with a report."""
+def test_demo(*, as_json: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """336,776 flights with ten columns, read, learnt and written, with a report; and as text with every tenth."""
     Path("to").mkdir()
+    place = EXAMPLES
+    if not as_json:
+        place = Path("tenth").resolve()
+        place.mkdir()
+        (place / "flights.toml").symlink_to(EXAMPLES / "flights.toml")
+        flights = pq.read_table(EXAMPLES / "flights.parquet")
+        pq.write_table(flights.take(list(range(0, len(flights), 10))), place / "flights.parquet")
+        monkeypatch.setattr(sys.modules["accord.cli.demo"], "example", lambda name, *, stack: place / name)
     write("to/flights-synthetic.csv", "an earlier demo")
     result = call("demo", "--out", "to", *(["--json"] if as_json else []))
     assert (result.exit_code, result.stderr) == (0, "")
@@ -553,7 +561,7 @@ def test_demo(*, as_json: bool) -> None:
     assert {"UA", "B6", "EV"} <= carriers
     assert "(1, 1e-8)-differential privacy" in Path("to/flights-report.html").read_text(encoding="utf-8")
     command = json.loads(result.stdout)["commands"][0] if as_json else result.stdout.splitlines()[1].strip()
-    assert command.startswith(f"accord synth {EXAMPLES / 'flights.parquet'} --schema")
+    assert command.startswith(f"accord synth {place / 'flights.parquet'} --schema")
     refused(call("demo", "--out", "none"), "--out", "folder")
 
 

@@ -265,8 +265,9 @@ def test_J7_missing_cells_of_a_constant_stay() -> None:
 
 
 def test_J7_a_second_value_that_many_share_is_no_constant() -> None:
-    values = np.where(np.arange(10_000) % 10 == 0, 40.0, 0.0)
-    cells = rows_of(table((number(), values)))[0]
+    """A quarter of the blocks holds one value; three quarters agree, and no answer has a chance of 1e-8."""
+    values = np.where(np.arange(20_000) % 10 == 0, 40.0, 0.0)
+    cells = rows_of(table((number(), values)), epsilon=10)[0]
     assert 0.05 < (cells == 40).mean() < 0.15
     assert (cells == 0).mean() > 0.7
 
