@@ -168,6 +168,8 @@ def label_keys(labels: Iterable[Any]) -> list[tuple[bool, Any]]:
 def label_indices(categories: Sequence[Hashable], labels: NDArray[Any]) -> NDArray[np.int64]:
     """Return the position of each label in ``categories``, -1 for one that is not there, shape (n,).
 
+    Bytes, such as numpy's arrays of dtype "S" hold, stand for their text where no category is bytes.
+
     Parameters
     ----------
     categories
@@ -177,7 +179,10 @@ def label_indices(categories: Sequence[Hashable], labels: NDArray[Any]) -> NDArr
 
     """
     table = {key: position for position, key in enumerate(label_keys(categories))}
-    keys = label_keys(labels.tolist())
+    values = labels.tolist()
+    if labels.dtype.kind in "SO" and not any(isinstance(label, bytes) for label in categories):
+        values = [_text(value) if isinstance(value, bytes) else value for value in values]
+    keys = label_keys(values)
     try:
         found = [table.get(key, -1) for key in keys]
     except TypeError:  # an unhashable record is foreign, and must not hide the others
@@ -205,6 +210,14 @@ def _is_missing(label: object) -> bool:
         return label is None or bool(label != copy)
     except (TypeError, ValueError):
         return True
+
+
+def _text(value: bytes) -> str | bytes:
+    """Return the text of UTF-8, other bytes as they are."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _is_hashable(value: object) -> bool:

@@ -68,7 +68,8 @@ class EmpiricalLearner:
         Parameters
         ----------
         records
-            Labels, shape (n, 1) or (n,). A record that is not in the list, None and NaN included, is left out.
+            Labels, shape (n, 1) or (n,). A record that is not in the list, None and NaN included, is left out. Bytes,
+            as in numpy's arrays of dtype "S", are read as text where no category is bytes.
         seed
             Not read.
 

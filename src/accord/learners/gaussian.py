@@ -97,6 +97,17 @@ class GaussianLearner:
             fail("the covariance is singular", law=_LAW)
         return law
 
+    def least_records(self, dimension: int) -> int:
+        """Return the number of records below which there is no fit: one more than there are columns.
+
+        Parameters
+        ----------
+        dimension
+            d, the number of columns.
+
+        """
+        return _check.integer("dimension", dimension, least=1) + 1
+
     def sample_complexity(self, alpha: Number, beta: Number) -> int:
         """Return a number b of records from which on the fit is within total variation ``alpha`` of any normal law.
 

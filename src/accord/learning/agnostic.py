@@ -19,6 +19,7 @@ from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
 from accord.learning._again import learn_again
 from accord.learning._grand import columns_of, single_coupling
+from accord.learning._least import least_records
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._premises import require_premises
 from accord.learning._reach import not_enough
@@ -285,6 +286,12 @@ class AgnosticPrivateLearner:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
         if self.stand_in is not None and len(self.stand_in) != columns:
             raise InvalidParameter("stand_in must be one record, with as many cells as the data have columns.")
+        needed = least_records(self.learner, columns=columns)
+        if self.parts < needed:
+            raise InvalidParameter(
+                f"parts must be at least {needed}, as {type(self.learner).__name__} learns again from one record of "
+                f"each, and is {self.parts}. Nothing was spent."
+            )
         self.sampler.rehearse(given.units // self.parts, columns=columns, named_units=given.owners is not None)
 
     def _not_enough(self, units: int) -> Exception:

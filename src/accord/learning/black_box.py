@@ -17,6 +17,7 @@ from accord.errors import InvalidParameter
 from accord.learners import Learner
 from accord.learning._again import learn_again
 from accord.learning._grand import columns_of
+from accord.learning._least import least_records
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
@@ -267,10 +268,7 @@ class PrivateLearner:
 
     def _refuse_short_tuples(self, columns: int) -> None:
         """Refuse tuples from which the learner says that it cannot learn: its ``least_records(columns)``."""
-        least = getattr(self.again, "least_records", None)
-        if not callable(least):
-            return
-        needed = _check.integer("least_records", least(columns), least=0)
+        needed = least_records(self.again, columns=columns)
         if self.sampler.records < needed:
             message = (
                 f"records must be at least {needed}, from which {type(self.again).__name__} can learn again, and is "

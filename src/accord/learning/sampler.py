@@ -13,6 +13,8 @@ from accord.core import Records, Verdict, cells_read_by, judge
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
+from accord.learning._grand import columns_of
+from accord.learning._least import least_records
 from accord.learning._rounded_labels import Frequencies, Roots
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
@@ -221,10 +223,9 @@ class PrivateSampler:
         """
         randomness, shared = require_private(randomness), require_shared(shared)
         given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
-        coupling, least = self._coupling_for(given.rows.shape[1])
-        mode = self._mode_for(coupling)
-        self._refuse_small_blocks(given.units, least=least)
         self.rehearse(given.units, columns=given.rows.shape[1], named_units=given.owners is not None)
+        coupling, _ = self._coupling_for(given.rows.shape[1])
+        mode = self._mode_for(coupling)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         judge(self._verdicts(given, guarantee))
@@ -248,8 +249,10 @@ class PrivateSampler:
         return Release(release.value, guarantee, settled(run, guarantee))
 
     def rehearse(self, units: int, *, columns: int, named_units: bool = False) -> None:
-        """Try the learner with the coupling that was passed on made-up tables of at most 64 rows; reads no record.
+        """Refuse what public numbers decide, and try the learner with a coupling that was passed; reads no record.
 
+        Public numbers: those of columns, and of records in a block where the learner states its
+        ``least_records(columns)``. The trial is on made-up tables of at most 64 rows.
         Refused is a coupling that takes none of the laws that were fitted, and a learner whose code is at fault (a
         `TypeError` and the like) on every table; one that fails otherwise is not, as it may fit other records. The
         default coupling takes the laws of its learner and is not tried, nor is what a plan chose. Records whose laws
@@ -266,10 +269,14 @@ class PrivateSampler:
 
         Raises
         ------
+        NotEnoughRecords
+            If blocks would be too small for any fit; nothing has been spent.
         InvalidParameter
             Naming the classes of what does not go together; nothing has been spent.
 
         """
+        _, least = self._coupling_for(columns)
+        self._refuse_small_blocks(units, least=1 if named_units and self.coupling is not None else least)
         rows = MOST_ROWS if named_units else max(1, min(units // self.blocks, MOST_ROWS))
         coupling, tried = self.coupling, (columns, rows)
         if coupling is None or isinstance(self.learner, (Frequencies, Roots)) or tried in self._tried:
@@ -305,7 +312,12 @@ class PrivateSampler:
     def _coupling_for(self, dimension: int) -> tuple[Coupling, int]:
         """Return the coupling and the least number of units in a block; refuse tuples too small to couple."""
         if self.coupling is not None:
-            return self.coupling, 1
+            known = columns_of(self.learner)
+            if known is not None and known != dimension:
+                raise InvalidParameter(
+                    f"data must have {known} column{'s' if known > 1 else ''} for {type(self.learner).__name__}."
+                )
+            return self.coupling, max(1, least_records(self.learner, columns=dimension))
         family = family_of(self.learner, dimension=dimension)
         if self.records < family.least_tuple:
             message = f"records must be at least {family.least_tuple} for {type(self.learner).__name__}."

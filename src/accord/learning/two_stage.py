@@ -21,6 +21,7 @@ from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
+from accord.learning._least import least_records
 from accord.learning.aggregate import aggregate, selection
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
@@ -211,9 +212,7 @@ class TwoStageSampler:
         """
         randomness, shared = require_private(randomness), require_shared(shared)
         given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
-        if given.units < self.blocks:
-            message = f"{self.blocks} blocks need as many records or units of privacy and there are {given.units}."
-            raise NotEnoughRecords(message, needed=self.blocks, present=given.units)
+        self._refuse_small_blocks(given)
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.rows.shape[1], strength=strength)
         self._rehearse(given)
@@ -357,6 +356,18 @@ class TwoStageSampler:
             return self.strength
         known = [block_size] if not isinstance(self.first, CoarseVotes) else [block_size, self.first.records]
         return Fraction(1) / sum(Fraction(1, number) for number in known)
+
+    def _refuse_small_blocks(self, given: Records) -> None:
+        """Refuse blocks, and tuples of a first stage, from which the learner says that it cannot learn."""
+        least = max(1, least_records(self.learner, columns=given.rows.shape[1]))
+        if isinstance(self.first, CoarseVotes) and self.first.records < least:
+            raise InvalidParameter(f"records of the first stage must be at least {least}: the coarse law is of them.")
+        of_block = least if given.owners is None else 1
+        needed = self.blocks * of_block
+        if given.units < needed:
+            word = "as many" if of_block == 1 else f"{needed}"
+            message = f"{self.blocks} blocks need {word} records or units of privacy and there are {given.units}."
+            raise NotEnoughRecords(message, needed=needed, present=given.units)
 
     def _refuse_short_tuples(self, dimension: int, *, strength: Fraction) -> None:
         if not isinstance(self.learner, GaussianLearner) or self.reference is not None:
