@@ -162,8 +162,9 @@ def _may_be_parallel(group: Composed) -> bool:
     """Return whether it is of choices with whole scores and their surplus, or of votes of different units."""
     alone = [one for one in group.stages if isinstance(one, Stage)]
     if len(alone) == len(group.stages) and all(one.mechanism == "Exponential" for one in alone):
-        same = {dict(one.parameters)["sensitivity"] for one in alone}
-        return group.surplus == GRAIN and len(same) == 1 and all(rebuilt(one).step <= 1 for one in alone)
+        made = [rebuilt(one) for one in alone]
+        whole = all(one.step <= 1 and not one.monotone for one in made)
+        return group.surplus == GRAIN and whole and len({one.sensitivity for one in made}) == 1
     votes = all(one.claimed or one.mechanism in _VOTES for one in leaves(group))
     basic = all(one.how == "basic" for one in group.stages if isinstance(one, Composed))
     return group.surplus == 0 and votes and basic

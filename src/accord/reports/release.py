@@ -122,9 +122,18 @@ def taken_at_word(content: Mapping[str, Any]) -> tuple[Verdict, ...]:
 
     ``stages-at-their-word``: stages of code that is not accord's, and charges for couplings that are not isolated: what
     they state was added, and cannot be worked out. ``parallel-at-its-word``: groups of which the largest counts.
+    ``no-stages``: no mechanism ran.
     """
     stages, parallel = taken_at_its_word(content)
     found = []
+    if not content["stages"]:
+        found.append(
+            Verdict(
+                "no-stages",
+                "no mechanism ran: what was released must follow from public facts alone, which is the word of whoever "
+                "made the file.",
+            )
+        )
     if stages:
         named = listed(sorted({str(content["stages"][place]["mechanism"]) for place in stages}))
         found.append(
