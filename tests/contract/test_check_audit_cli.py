@@ -129,7 +129,7 @@ def test_a_file_that_forgets_half_of_the_noise_is_refuted(tmp_path: Path) -> Non
             return noise.release(count).value
     """
     place = written(tmp_path, textwrap.dedent(code), "mine.py")
-    found = run("audit", place, "--epsilon", "1", "--runs", "20000", "--confidence", "0.9999999")
+    found = run("audit", place, "--epsilon", "1", "--runs", "4000", "--confidence", "0.9999999")
     assert found.exit_code == 4, found.stderr
     assert "REFUTED" in found.stdout
     assert run("audit", place, "--epsilon", "2", "--runs", "2000", "--confidence", "0.9999999").exit_code == 0

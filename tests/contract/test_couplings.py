@@ -199,7 +199,7 @@ CASES: dict[str, CouplingCase] = {
         others=FAR,
     ),
 }
-SECOND = {"normal lattice, plane", "hashed lattice, plane", "Poisson process, mixtures"}
+SECOND = {"normal lattice, plane", "hashed lattice, plane", "Poisson process, mixtures", "statistics, gamma"}
 """Left to the long tests: their classes have another case."""
 
 
