@@ -502,7 +502,7 @@ def test_A15_a_list_that_is_no_table_of_rows_of_one_length_is_refused_with_a_nex
 
 def test_the_declared_number_of_columns_must_be_that_of_the_container() -> None:
     for data in (np.zeros((4, 3)), pa.table({"a": [1, 2]}), Records.of(np.zeros((4, 3)))):
-        with pytest.raises(InvalidParameter, match="declared number of columns, 2"):
+        with pytest.raises(InvalidParameter, match="must have 2 columns, as declared"):
             Records.of(data, columns=2)
     assert Records.of(np.zeros((4, 3)), columns=3).dimension == 3
     for wrong in (0, 1.5, "two"):

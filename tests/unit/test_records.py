@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from accord import PrivateDensity
 from accord.core import Records, cells_read_by
+from accord.core._cells import as_number
 from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learners import EmpiricalLearner, GaussianLearner, Learner
-from accord.learning import PrivateLearner, PrivateSampler, partition, synthesise
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+from accord.learning import PrivateLearner, PrivateSampler, _grand, partition, synthesise
+from accord.learning._grand import read_for
 from accord.learning.blocks import fit_blocks
 from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger
@@ -159,3 +161,28 @@ def test_a_word_for_the_unit_needs_the_units() -> None:
         sampler.release(data, unit="person")
     assert sampler.release(data, unit="record").guarantee.unit == "record"
     assert sampler.release(data, units=np.repeat(np.arange(200), 2), unit="person").guarantee.unit == "person"
+
+
+OF_ONE_COLUMN: list[Learner] = [EmpiricalLearner([1, 2]), HistogramLearner([0, 1, 2]), GaussianLearner(dimension=1)]
+
+
+@pytest.mark.parametrize("learner", OF_ONE_COLUMN, ids=lambda learner: type(learner).__name__)
+def test_A15_a_learner_of_one_column_declares_it_and_no_row_decides_otherwise(learner: Any) -> None:
+    rows = [[1], [2], [1, 2], None, 2, [1, 2], [1, 2], [1, 2]]  # most are of two cells
+    read = read_for(learner, rows, units=None, unit=None).rows[:, 0].tolist()
+    assert list(map(repr, map(as_number, read))) == "1.0 2.0 nan nan 2.0 nan nan nan".split()  # noqa: SIM905 - short
+    for data in (np.ones((4, 2)), Records.of(np.ones((4, 2)))):
+        with pytest.raises(InvalidParameter, match="must have 1 columns, as declared"):
+            read_for(learner, data, units=None, unit=None)
+
+
+def test_A15_a_release_of_a_list_is_of_the_columns_that_the_learner_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the rows are too long: they are missing for a learner of one column, and refused where none is known."""
+    rows = [[float(number % 7)] if number % 2 else [1.0, 2.0] for number in range(400)]
+    sampler: dict[str, Any] = {"epsilon": 2, "delta": "1e-3", "blocks": 20, "records": 20, "draws": 8}
+    assert PrivateSampler(GaussianLearner(dimension=1), **sampler).release(rows).guarantee.epsilon == 2
+    with pytest.raises(InvalidParameter, match=r"columns=d\).*Nothing was spent"):
+        PrivateSampler(GaussianLearner(), **sampler).release(rows)
+    monkeypatch.setattr(_grand, "columns_of", lambda _: None)  # a broken variant that asks the rows
+    with pytest.raises(InvalidParameter, match="Nothing was spent"):
+        PrivateSampler(GaussianLearner(dimension=1), **sampler).release(rows)

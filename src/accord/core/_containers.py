@@ -63,7 +63,7 @@ def held_in(data: Any, *, columns: int | None = None) -> Held:  # noqa: ANN401 -
     held = _held(data, columns)
     width = len(held.kinds)
     if columns is not None and width != columns:
-        raise InvalidParameter(f"data must have the declared number of columns, {columns}: it has {width}.")
+        raise InvalidParameter(f"data must have {columns} columns, as declared: it has {width}.")
     return held
 
 

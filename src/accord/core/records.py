@@ -208,7 +208,7 @@ def table_of_numbers(data: Any) -> NDArray[np.float64]:  # noqa: ANN401 - any co
 
 def _again(given: Records, *, units: object, unit: str | None, cells: Cells, columns: int | None) -> Records:
     if columns not in {None, given.dimension}:
-        raise InvalidParameter(f"data must have the declared number of columns, {columns}: it has {given.dimension}.")
+        raise InvalidParameter(f"data must have {columns} columns, as declared: it has {given.dimension}.")
     if units is not None or not (unit is None or unit == given.word):
         raise InvalidParameter("these records have their units already: give units= to Records.of.")
     if cells == given.cells:

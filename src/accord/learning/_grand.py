@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accord.core import Records, cells_read_by
 from accord.couplings import (
     AtomRace,
     Coupling,
@@ -19,7 +20,7 @@ from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
 from accord.learning._listed import ListedLaws
 
-__all__ = ["columns_of", "joint_coupling", "single_coupling", "tuple_coupling"]
+__all__ = ["columns_of", "joint_coupling", "read_for", "single_coupling", "tuple_coupling"]
 
 _MOST_VECTORS = 200_000
 _MOST_DIMENSION = 12
@@ -38,6 +39,14 @@ def columns_of(learner: Learner) -> int | None:
         case _:
             candidates = _candidates(learner)
             return candidates[0].dimension if candidates else None
+
+
+def read_for(learner: Learner, data: object, *, units: object, unit: str | None) -> Records:
+    """Return records as a learner declares to read them: numbers or labels, and of how many columns if it is known.
+
+    A row of a list that is of another length than the learner is missing cells, and decides nothing about others.
+    """
+    return Records.of(data, units=units, unit=unit, cells=cells_read_by(learner), columns=columns_of(learner))
 
 
 def joint_coupling(learner: Learner, *, records: int) -> Coupling | None:

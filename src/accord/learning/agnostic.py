@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by, judge, within_larger
+from accord.core import Records, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
 from accord.learning._again import learn_again
-from accord.learning._grand import columns_of, single_coupling
+from accord.learning._grand import columns_of, read_for, single_coupling
 from accord.learning._least import least_records
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._premises import require_premises
@@ -220,7 +220,7 @@ class AgnosticPrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
+        given = read_for(self.sampler.learner, data, units=units, unit=unit)
         self._check(given)
         guarantee = together(self.sampler.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         judge(verdicts_of(guarantee, units=given.units))

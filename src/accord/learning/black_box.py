@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from accord import _check
 from accord._exact import Number
-from accord.core import Records, Verdict, cells_read_by, judge, within_larger
+from accord.core import Records, Verdict, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learners import Learner
 from accord.learning._again import learn_again
-from accord.learning._grand import columns_of
+from accord.learning._grand import columns_of, read_for
 from accord.learning._least import least_records
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
@@ -230,7 +230,7 @@ class PrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.sampler.learner))
+        given = read_for(self.sampler.learner, data, units=units, unit=unit)
         self.check(given.units, columns=given.rows.shape[1])
         kept = self._kept(given, in_place_key=child_key(in_place_key, "surplus"), randomness=randomness)
         judge(self._verdicts(given))

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by, judge, within_larger
+from accord.core import Records, judge, within_larger
 from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
+from accord.learning._grand import read_for
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
@@ -178,7 +179,7 @@ class BoostedPrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.part.sampler.learner))
+        given = read_for(self.part.sampler.learner, data, units=units, unit=unit)
         self._check(given)
         guarantee = together(self.part.guarantee, parts=self.parts, word=given.word, in_place_key=in_place_key)
         judge(verdicts_of(guarantee, units=given.units))

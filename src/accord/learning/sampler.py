@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from accord import _check
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, Verdict, cells_read_by, judge
+from accord.core import Records, Verdict, judge
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning._grand import columns_of
+from accord.learning._grand import columns_of, read_for
 from accord.learning._least import least_records
 from accord.learning._rounded_labels import Frequencies, Roots
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
@@ -222,7 +222,7 @@ class PrivateSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
+        given = read_for(self.learner, data, units=units, unit=unit)
         self.rehearse(given.units, columns=given.rows.shape[1], named_units=given.owners is not None)
         coupling, _ = self._coupling_for(given.rows.shape[1])
         mode = self._mode_for(coupling)

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord import _check
 from accord._exact import Number
-from accord.core import Records, cells_read_by, judge, within_larger
+from accord.core import Records, judge, within_larger
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
+from accord.learning._grand import read_for
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress
 from accord.learning.families import Family, family_of
@@ -203,7 +204,7 @@ def synthesise(
         Fixes the shared parts (learner seeds, coupling) for tests. Blocks and release noise are never seeded.
 
     """
-    given = Records.of(records, units=units, unit=unit, cells=cells_read_by(learner))
+    given = read_for(learner, records, units=units, unit=unit)
     plan = sample_plan(
         learner,
         units=given.units,

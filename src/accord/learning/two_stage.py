@@ -13,7 +13,7 @@ from accord import _check
 from accord._abstain import ABSTAIN
 from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, cells_read_by, judge, within_larger
+from accord.core import Records, judge, within_larger
 from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
@@ -21,6 +21,7 @@ from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
+from accord.learning._grand import read_for
 from accord.learning._least import least_records
 from accord.learning.aggregate import aggregate, selection
 from accord.learning.black_box import PrivateLearner
@@ -211,7 +212,7 @@ class TwoStageSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = Records.of(data, units=units, unit=unit, cells=cells_read_by(self.learner))
+        given = read_for(self.learner, data, units=units, unit=unit)
         self._refuse_small_blocks(given)
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.rows.shape[1], strength=strength)
