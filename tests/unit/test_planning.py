@@ -267,7 +267,7 @@ def test_pivots_serve_binary_values_that_are_a_hair_below_what_is_stored(floats:
 
 
 def test_a_new_pivot_is_certified_on_request() -> None:
-    row = certify_normal(dimension=1, alpha="0.3", beta="0.3", epsilon=2, delta="1e-5", runs=150)
+    row = certify_normal(dimension=1, alpha="0.3", beta="0.3", epsilon=2, delta="1e-5", runs=60)
     asked = {"alpha": "0.3", "beta": "0.3", "epsilon": "2", "delta": "1e-5"}
     certificate = Certificate.of("C", asked | row)
     assert certificate.verify(recompute=True)
