@@ -506,6 +506,21 @@ def test_A4_A5_A7_binnings_and_marginals_refuse_what_names_nobody(units: Any, tm
     assert ledger.spent.epsilon == 0
 
 
+@pytest.mark.parametrize(("decimals", "among"), [(1, range(-5, 1001)), (-1, range(11))])
+def test_J7_values_of_few_records_are_found_among_public_ones(decimals: int, among: range) -> None:
+    value = 30.0
+    binning = NumericBinning([-0.5, 100], decimals=decimals)
+    asked: dict[str, Any] = {"epsilon": Fraction(1, 10), "delta": "1e-9", "most": 4}
+    release = binning.with_frequent(np.full(400, value), among=among, **asked)
+    half = 0.5 * 10.0**-decimals
+    assert isinstance(release.value, NumericBinning)
+    assert {value - half, value + half} <= set(release.value.edges)
+    (stage,) = release.stages
+    assert "Laplace" in str(stage)
+    for values in ([np.nan, 1e9, -1e9], []):  # each cell by itself, never an error
+        assert isinstance(binning.with_frequent(values or [np.nan], among=among, **asked).value, NumericBinning)
+
+
 def test_density_inside_cells_leans_as_the_neighbours_do() -> None:
     binning = NumericBinning.equal(0, 4, cells=4)
     masses = np.array([0.1, 0.2, 0.3, 0.4])

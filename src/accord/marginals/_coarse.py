@@ -147,8 +147,8 @@ def _with_noise_elsewhere(group_of: Ints, counts: Floats, kept: Bools) -> Ints:
 
 
 def nearest_law_of_some(counts: Floats, kept: Bools) -> Floats:
-    """Return the law nearest to the noisy counts of the codes that are kept; the others have the least weight."""
-    weights = np.full(len(counts), _LEAST_COUNT)
+    """Return the law nearest to the noisy counts of the codes that are kept; the others have next to nothing."""
+    weights = np.full(len(counts), _LEAST_COUNT / len(counts))
     weights[kept] = nearest_law(counts[kept]) * max(float(counts[kept].sum()), 1.0)
     return np.asarray(weights / weights.sum())
 

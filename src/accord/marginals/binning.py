@@ -13,7 +13,7 @@ from accord._exact import Number
 from accord.accounting.of_stages import settled
 from accord.core import Records, table_of_numbers
 from accord.errors import InvalidParameter
-from accord.marginals._atoms import frequent_values, stable_histogram, with_atoms
+from accord.marginals._atoms import epsilon_to_find, frequent_values, stable_histogram, with_atoms
 from accord.marginals._counts import WHOLE, unit_weights
 from accord.marginals._ends import check_ends, ends_around, private_ends, units_for_ends
 from accord.marginals._quantiles import Sorted, check_quantiles, quantile_edges
@@ -177,13 +177,15 @@ class NumericBinning:
         epsilon: Number,
         delta: Number,
         most: int,
+        among: range | None = None,
         units: ArrayLike | None = None,
         unit: str | None = None,
         randomness: PrivateRandomness | None = None,
     ) -> "Release[NumericBinning]":
         """Give values that many records share exactly, zeros and round numbers say, a cell of their own.
 
-        ``(epsilon, delta)``-DP under replacing one unit, by the stable histogram. Of a unit its first record counts.
+        ``(epsilon, delta)``-DP under replacing one unit, by the stable histogram, or by noisy counts of all values that
+        there may be. Of a unit its first record counts.
 
         Parameters
         ----------
@@ -193,6 +195,9 @@ class NumericBinning:
             Of the histogram.
         most
             So many values at most, each with at least half as many records as a cell has on average.
+        among
+            With ``decimals`` d: numbers are these multiples of ``10^-d`` alone, public. Then values of fewer records
+            are found, as long as there are fewer than about 1 / delta multiples.
         units, unit, randomness
             As in `private`.
 
@@ -208,6 +213,7 @@ class NumericBinning:
                 delta=_check.delta(delta),
                 most=_check.integer("most", most, least=1, most=_MOST_CELLS // 4),
                 least=len(one) / (2 * self.cells),
+                among=None if among is None or self.decimals is None else (among, self.decimals),
                 source=source,
             )
         step = None if self.decimals is None else 10.0**-self.decimals
@@ -247,6 +253,11 @@ class NumericBinning:
     def check_frequent(*, epsilon: Number, delta: Number) -> None:
         """Make the mechanism of `with_frequent`, and draw nothing; raises InvalidParameter if it would be refused."""
         stable_histogram(epsilon=_check.epsilon(epsilon), delta=_check.delta(delta))
+
+    @staticmethod
+    def epsilon_of_frequent(count: Fraction, *, among: range) -> Fraction:
+        """Return the epsilon at which `with_frequent` finds a value of so many units among public ones."""
+        return epsilon_to_find(count, among)
 
     @staticmethod
     def units_needed(epsilon: Number) -> int:

@@ -23,8 +23,10 @@ __all__ = ["Cut", "CutPlan", "check_cuts", "cut_plan", "make_cuts"]
 _SHARE = Fraction(1, 10)
 _LOCATION_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(3, 20), Fraction(1, 5), Fraction(3, 10))
 _LOCATION_DELTA, _ATOMS_DELTA = Fraction(1, 10), Fraction(1, 10)
-_ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), 4
+_ATOMS_SHARE, _LARGEST_ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), Fraction(3, 5), 4
+_CONSTANT = Fraction(3, 5)
 _WHOLE_CELLS = 64
+_MOST_MULTIPLES, _ROUNDED = 1 << 15, 6
 _HAIR, _HAIR_OF_ZERO = 2.0**-26, 2.0**-46
 """So much of a located constant, or so far from zero, is no spread: ends this close say that the column is constant."""
 _MOST_EPSILON = Fraction(1000)
@@ -51,6 +53,8 @@ class Cut:
         What it spends: 0 but for private quantiles, which also look for values that many records share.
     atoms
         So many of these at most get a cell of their own.
+    for_atoms
+        What of its epsilon finds them.
 
     """
 
@@ -60,6 +64,7 @@ class Cut:
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     atoms: int = 0
+    for_atoms: Fraction = Fraction(0)
 
     @property
     def most_cells(self) -> int:
@@ -127,7 +132,15 @@ def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Frac
     atoms = max(_FEWEST_ATOMS, cells // 4)
     cuts = tuple(
         fixed[column.name]
-        or Cut(name=column.name, how=_QUANTILES, cells=cells, epsilon=share, delta=slack, atoms=atoms)
+        or Cut(
+            name=column.name,
+            how=_QUANTILES,
+            cells=cells,
+            epsilon=share,
+            delta=slack,
+            atoms=atoms,
+            for_atoms=share * _atoms_share(column, units=units, epsilon=share),
+        )
         for column in numbers
     )
     located = tuple(column.name for column in private if column.bounds is None)
@@ -169,16 +182,15 @@ def check_cuts(
         )
         raise InvalidParameter(message)
     for cut in private:
-        for_atoms = cut.epsilon * _ATOMS_SHARE
         try:
             NumericBinning.check_around(
-                epsilon=cut.epsilon - for_atoms,
+                epsilon=cut.epsilon - cut.for_atoms,
                 cells=cut.cells,
                 bounded=cut.name in bounded,
                 units=units,
                 several_records=several_records,
             )
-            NumericBinning.check_frequent(epsilon=for_atoms, delta=cut.delta)
+            NumericBinning.check_frequent(epsilon=cut.for_atoms, delta=cut.delta)
         except InvalidParameter as error:
             message = f"epsilon and delta are too small to cut {shown(cut.name)} into cells: {error} Nothing was spent."
             raise InvalidParameter(message) from None
@@ -222,8 +234,35 @@ def _fixed_cut(column: Column) -> Cut | None:
     return None
 
 
+def _atoms_share(column: Column, *, units: int, epsilon: Fraction) -> Fraction:
+    """Return the share of a cut's epsilon that looks for values that many records share: more if it finds a constant.
+
+    Noise among so many declared values should not reach 3/5 of the units.
+    """
+    multiples = _multiples(column)
+    if multiples is None:
+        return _ATOMS_SHARE
+    least, enough = (
+        NumericBinning.epsilon_of_frequent(share * units, among=multiples) / epsilon
+        for share in (Fraction(1), _CONSTANT)
+    )
+    if least > _LARGEST_ATOMS_SHARE:
+        return _ATOMS_SHARE
+    return min(max(_ATOMS_SHARE, enough), _LARGEST_ATOMS_SHARE)
+
+
+def _multiples(column: Column) -> range | None:
+    """Return all numbers that bounds and decimals allow, in the last decimal; None if too many or not declared."""
+    decimals = _decimals(column)
+    if column.bounds is None or decimals is None:
+        return None
+    low, high = (round(bound * 10.0**decimals, _ROUNDED) for bound in column.bounds)
+    found = range(math.ceil(low), math.floor(high) + 1)
+    return found if 1 <= high - low + 1 <= _MOST_MULTIPLES and found else None
+
+
 def _decimals(column: Column) -> int | None:
-    return 0 if column.format is not None else column.decimals
+    return 0 if column.format is not None or column.kind == "integer" else column.decimals
 
 
 # --- looking at the data ----------------------------------------------------------------------------------------------
@@ -295,11 +334,10 @@ def _binning(
         first = math.ceil(column.bounds[0])
         return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=decimals, missing=True)
     clipped = values if column.bounds is None else np.clip(values, *column.bounds)
-    for_atoms = cut.epsilon * _ATOMS_SHARE
     with named(column.name):
         released = NumericBinning.private(
             clipped,
-            epsilon=cut.epsilon - for_atoms,
+            epsilon=cut.epsilon - cut.for_atoms,
             cells=cut.cells,
             bounds=column.bounds,
             around=around,
@@ -309,7 +347,13 @@ def _binning(
             randomness=source,
         )
         refined = _only(released.value).with_frequent(
-            clipped, epsilon=for_atoms, delta=cut.delta, most=cut.atoms, units=table.units, randomness=source
+            clipped,
+            epsilon=cut.for_atoms,
+            delta=cut.delta,
+            most=cut.atoms,
+            among=_multiples(column),
+            units=table.units,
+            randomness=source,
         )
     cells = _only(refined.value)
     return _constant(cells, around, decimals=decimals) or cells
