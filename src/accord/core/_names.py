@@ -72,7 +72,8 @@ def _by_table(names: Sequence[Any]) -> NDArray[np.int64]:
     known: dict[Any, int] = {}
     owners = np.empty(len(names), dtype=np.int64)
     for place, name in enumerate(names):
-        key = name if type(name) is str else _key(name)
+        kind = type(name)
+        key = name if kind is str or kind is int else _key(name)
         owner = owners[place] = known.setdefault(key, len(known))
         if owner == len(known) - 1 and type(key) is str:  # perhaps new
             _refuse_blank(key)
