@@ -140,7 +140,7 @@ def test_what_cannot_be_released_spends_nothing(tmp_path: Path) -> None:
         (InvalidParameter, lambda: learner.release(codes, units=["x"], ledger=ledger)),
         (DataError, lambda: learner.release(codes, units=np.array(["x", None]), ledger=ledger)),
         (DataError, lambda: learner.release(codes, units=np.array([1.0, np.nan]), ledger=ledger)),
-        (DataError, lambda: learner.release([[1, 2, 3]], ledger=ledger)),
+        (DataError, lambda: learner.release(np.array([[1, 2, 3]]), ledger=ledger)),
         (WrongRandomness, lambda: learner.release(codes, randomness=7, ledger=ledger)),  # type: ignore[arg-type]
         (BudgetExceeded, lambda: learner.release(codes, ledger=ledger)),
     ]

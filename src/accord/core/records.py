@@ -1,5 +1,6 @@
 """Records, whose each is, and the guarantee's word for that: the one reader of what a person passes. Trusted core."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -192,10 +193,17 @@ def cells_read_by(learner: object) -> Cells:
     raise InvalidParameter("a learner's cells must be 'numbers' or 'labels': how it wants to read a table.")
 
 
-def table_of_numbers(data: Any) -> NDArray[np.float64]:  # noqa: ANN401 - any container
+def table_of_numbers(data: Any, *, columns: int | None = None) -> NDArray[np.float64]:  # noqa: ANN401 - any container
     """Return a table as floats, shape (n, d), whatever types its container declares: a text that writes a number is it.
 
     For tables of codes and columns that a schema declares: what is no number is NaN, and stays the cell's own affair.
+
+    Parameters
+    ----------
+    data
+        An array, a list or a data frame.
+    columns
+        How many cells a row of a list has: another row is missing. None if that is not known.
 
     Examples
     --------
@@ -203,7 +211,8 @@ def table_of_numbers(data: Any) -> NDArray[np.float64]:  # noqa: ANN401 - any co
     [[1.0, 1.0], [0.0, nan]]
 
     """
-    return np.asarray(_read(held_in(data), "numbers"))
+    rows = isinstance(data, Sequence)
+    return np.asarray(_read(held_in(data, columns=columns if rows else None), "numbers"))
 
 
 def _again(given: Records, *, units: object, unit: str | None, cells: Cells, columns: int | None) -> Records:

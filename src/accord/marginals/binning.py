@@ -341,7 +341,7 @@ def _decimals(decimals: int | None) -> int | None:
 
 def _numbers(values: ArrayLike) -> Floats:
     """Return a column as floats, each cell read on its own: NaN for what is no finite number."""
-    table = table_of_numbers(values)
+    table = table_of_numbers(values, columns=1)
     if table.shape[1] != 1:
         raise InvalidParameter("values must have shape (n,).")
     return np.where(np.isfinite(table[:, 0]), table[:, 0], np.nan)

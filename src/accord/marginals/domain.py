@@ -195,7 +195,7 @@ class Domain:
             If the shape does not fit, which is public.
 
         """
-        table = table_of_numbers(codes)
+        table = table_of_numbers(codes, columns=self.dimension)
         if table.shape[1] != self.dimension:
             raise DataError(f"codes must have shape (n, {self.dimension}), a column for each of the domain's.")
         result = np.empty(table.shape, dtype=np.int64)
