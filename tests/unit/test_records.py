@@ -19,9 +19,9 @@ from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
 from accord.learning import PrivateLearner, PrivateSampler, _grand, partition, synthesise
-from accord.learning._grand import read_for
 from accord.learning.blocks import fit_blocks
 from accord.learning.declared.discovery import discover
+from accord.learning.traits import read_for
 from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
 

@@ -1,11 +1,9 @@
 """Couplings that the theorems may rest on: those whose marginals and agreement are as theory 4 (G1, G2) asks."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from accord.core import Records, cells_read_by
 from accord.couplings import (
     AtomRace,
     Coupling,
@@ -19,34 +17,15 @@ from accord.distributions import Atoms, Bounded, Categorical, Distribution, Meas
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
 from accord.learning._listed import ListedLaws
+from accord.learning.traits import listed_laws
 
-__all__ = ["columns_of", "joint_coupling", "read_for", "single_coupling", "tuple_coupling"]
+__all__ = ["joint_coupling", "single_coupling", "tuple_coupling"]
 
 _MOST_VECTORS = 200_000
 _MOST_DIMENSION = 12
 _LATTICE_MOST = 3
 _LARGEST_LOG = math.log(1000.0)
 """A law reads as many points on average; beyond 16 times that it would abstain, with probability exp(-16)."""
-
-
-def columns_of(learner: Learner) -> int | None:
-    """Return how many columns a learner's records have, where that is public; None where it is not known."""
-    match learner:
-        case EmpiricalLearner() | HistogramLearner():
-            return 1
-        case GaussianLearner(dimension=dimension):
-            return dimension
-        case _:
-            candidates = _candidates(learner)
-            return candidates[0].dimension if candidates else None
-
-
-def read_for(learner: Learner, data: object, *, units: object, unit: str | None) -> Records:
-    """Return records as a learner declares to read them: numbers or labels, and of how many columns if it is known.
-
-    A row of a list that is of another length than the learner is missing cells, and decides nothing about others.
-    """
-    return Records.of(data, units=units, unit=unit, cells=cells_read_by(learner), columns=columns_of(learner))
 
 
 def joint_coupling(learner: Learner, *, records: int) -> Coupling | None:
@@ -94,7 +73,7 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
             return HashedLattice(dimension=1, record_by_record=record_by_record)
         case _:
             pass
-    candidates = _candidates(learner)
+    candidates = listed_laws(learner)
     if candidates and all(map(_lists_atoms, candidates)):
         return ListedLaws(inner=AtomRace(record_by_record=record_by_record), candidates=candidates)
     if candidates and all(map(_is_bounded, candidates)) and candidates[0].dimension <= _MOST_DIMENSION:
@@ -108,15 +87,6 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
         f"fits its laws as coupling=."
     )
     raise InvalidParameter(message)
-
-
-def _candidates(learner: Learner) -> tuple[Distribution, ...]:
-    """Return the public list of laws that a learner chooses from, if it has one and all are of one dimension."""
-    listed = getattr(learner, "candidates", ())
-    laws = tuple(listed) if isinstance(listed, Sequence) else ()
-    if not all(isinstance(law, Distribution) for law in laws) or len({law.dimension for law in laws}) > 1:
-        return ()
-    return laws
 
 
 def _points_of(candidates: tuple[Distribution, ...]) -> PoissonCoupling | None:

@@ -18,14 +18,14 @@ from accord.distributions.categorical import label_array
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, Learner
 from accord.learning._again import learn_again
-from accord.learning._grand import columns_of, read_for, single_coupling
-from accord.learning._least import least_records
+from accord.learning._grand import single_coupling
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._premises import require_premises
 from accord.learning._reach import not_enough
 from accord.learning.blocks import Progress, child_key
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
+from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.planning import Plan

@@ -16,8 +16,6 @@ from accord.distributions import Distribution
 from accord.errors import InvalidParameter
 from accord.learners import Learner
 from accord.learning._again import learn_again
-from accord.learning._grand import columns_of, read_for
-from accord.learning._least import least_records
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
@@ -25,6 +23,7 @@ from accord.learning.blocks import Progress, child_key
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
+from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import of_blocks, verdicts_of
 from accord.ledger import Ledger
 from accord.planning import Plan, TheoremSizes, theorem_sizes

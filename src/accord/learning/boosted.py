@@ -15,13 +15,13 @@ from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
-from accord.learning._grand import read_for
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, child_key
 from accord.learning.isolation import Isolation
+from accord.learning.traits import read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.planning import Plan, boosted_sizes, plan

@@ -13,14 +13,13 @@ from accord.core import Records, Verdict, judge
 from accord.couplings import Coupling
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning._grand import columns_of, read_for
-from accord.learning._least import least_records
 from accord.learning._rounded_labels import Frequencies, Roots
 from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
 from accord.learning.isolation import Isolation
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
+from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import of_blocks, verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text

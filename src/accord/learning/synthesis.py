@@ -13,10 +13,10 @@ from accord.core import Records, judge, within_larger
 from accord.distributions import Distribution
 from accord.errors import InvalidParameter, NotEnoughRecords
 from accord.learners import Learner
-from accord.learning._grand import read_for
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress
 from accord.learning.families import Family, family_of
+from accord.learning.traits import read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws

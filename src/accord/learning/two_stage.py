@@ -21,14 +21,13 @@ from accord.distributions._alone import alone
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner, Learner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
-from accord.learning._grand import read_for
-from accord.learning._least import least_records
 from accord.learning.aggregate import aggregate, selection
 from accord.learning.black_box import PrivateLearner
 from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.isolation import Fitted, Isolation, SealedLaw
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
+from accord.learning.traits import least_records, read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
