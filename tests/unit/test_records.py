@@ -18,7 +18,7 @@ from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
-from accord.learning import PrivateLearner, PrivateSampler, _grand, partition, synthesise
+from accord.learning import PrivateLearner, PrivateSampler, partition, synthesise, traits
 from accord.learning.blocks import fit_blocks
 from accord.learning.declared.discovery import discover
 from accord.learning.traits import read_for
@@ -183,6 +183,6 @@ def test_A15_a_release_of_a_list_is_of_the_columns_that_the_learner_has(monkeypa
     assert PrivateSampler(GaussianLearner(dimension=1), **sampler).release(rows).guarantee.epsilon == 2
     with pytest.raises(InvalidParameter, match=r"columns=d\).*Nothing was spent"):
         PrivateSampler(GaussianLearner(), **sampler).release(rows)
-    monkeypatch.setattr(_grand, "columns_of", lambda _: None)  # a broken variant that asks the rows
+    monkeypatch.setattr(traits, "columns_of", lambda _: None)  # a broken variant that asks the rows
     with pytest.raises(InvalidParameter, match="Nothing was spent"):
         PrivateSampler(GaussianLearner(dimension=1), **sampler).release(rows)
