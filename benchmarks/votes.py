@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from accord.core.blocks import fit_blocks
 from accord.couplings import Coupling, NormalLattice, RaceCoupling
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
 from accord.learning import partition
-from accord.learning.blocks import fit_blocks
 from accord.randomness import SharedRandomness
 
 ROWS, BLOCKS, DRAWS = 336_776, 100, 32

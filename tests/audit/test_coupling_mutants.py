@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from accord import couplings, learning, mechanisms
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import Coupled, RecordByRecord, StatisticCoupling, alone
 from accord.distributions import Exponential
 from accord.errors import InvalidParameter

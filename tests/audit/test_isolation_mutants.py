@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord.core import turns
-from accord.distributions import Distribution, Normal, _alone
-from accord.learning.blocks import fit_blocks
-from accord.randomness import SharedRandomness, ambient
+from accord.core import alone as _alone
+from accord.core.blocks import fit_blocks
+from accord.core.coupling import ABSTAIN
+from accord.distributions import Distribution, Normal
+from accord.randomness import SharedRandomness
 
 BLOCKS = [np.arange(place, place + 5) for place in range(0, 20, 5)]
 
@@ -59,7 +59,7 @@ def nothing() -> Iterator[None]:
 def test_A8_mutant_without_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_the_same_at_once()
     streams, generator = (sys.stdout, sys.stderr), random.getstate()
-    for module in (turns, ambient, _alone):
+    for module in (_alone,):
         monkeypatch.setattr(module, "turn", nothing)
     try:
         assert not is_the_same_at_once()
@@ -101,7 +101,7 @@ def test_A10_whatever_is_raised_is_one_blocks_affair() -> None:
 
 
 def test_A10_mutant_exceptions_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accord.learning import isolation
+    from accord.core import isolation
 
     def ask(question: Any, *, failed: Any, seed: int = 0) -> Any:
         try:
@@ -114,7 +114,7 @@ def test_A10_mutant_exceptions_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_A10_mutant_a_learners_interrupt_is_taken_for_a_persons(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accord.learning import isolation
+    from accord.core import isolation
 
     def ask(question: Any, *, failed: Any, seed: int = 0) -> Any:
         try:

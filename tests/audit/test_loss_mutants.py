@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accord._exact import to_binary_fraction, to_fraction
 from accord.accounting import ConcentratedLoss, GaussianLoss, PrivacyAccountant, PrivacyLoss, loss_of
+from accord.core.exact import to_binary_fraction, to_fraction
 from accord.errors import InvalidParameter
 from accord.marginals import NumericBinning
 from accord.marginals._counts import WHOLE

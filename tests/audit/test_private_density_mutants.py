@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord.core.blocks import fit_blocks, partition
 from accord.distributions import PointMass
-from accord.learning.blocks import fit_blocks, partition
 from accord.learning.density.column_location import CELL, ColumnLocation
 from accord.learning.density.family import NormalMixtures
 from accord.learning.density.line_sketch import LineSketch

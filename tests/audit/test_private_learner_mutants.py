@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._exact import exp_lower
 from accord.core import Records
+from accord.core.exact import exp_lower
 from accord.couplings import Coupled, Coupling, Premises, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.learners import EmpiricalLearner

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accord.core import Records, _containers, _names, records
-from accord.core._cells import as_label, is_missing
+from accord.core.cells import as_label, is_missing
 from accord.errors import AccordError
 
 Patch = pytest.MonkeyPatch

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core import isolation
+from accord.core.blocks import fit_blocks
+from accord.core.coupling import ABSTAIN
+from accord.core.isolation import SealedLaw, couple_apart
 from accord.couplings import Coupling, PoissonCoupling
 from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass
 from accord.learners import GaussianLearner
-from accord.learning import Isolation, isolation
-from accord.learning._apart import couple_apart
-from accord.learning.blocks import fit_blocks
-from accord.learning.isolation import SealedLaw
+from accord.learning import Isolation
 from accord.randomness import Generator, SharedRandomness
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accord._exact import exp_lower
+from accord.core.exact import exp_lower
 from accord.mechanisms import (
     AboveThreshold,
     Exponential,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from accord._exact import exp_lower
-from accord.mechanisms import ABSTAIN, BestOfDraws, StableMode, stable_mode
-from accord.mechanisms import exclusive_curve as curves
+from accord.core import curve as curves
+from accord.core import stable_mode
+from accord.core.exact import exp_lower
+from accord.mechanisms import ABSTAIN, BestOfDraws, StableMode
 from accord.privacy import NoAnswer
 from accord.testing import worst_delta
 

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from accord._abstain import ABSTAIN
-from accord._exact import exp_lower
+from accord.core.coupling import ABSTAIN
+from accord.core.exact import exp_lower
 from accord.couplings import Coupled, TuplePoissonCoupling, _earliest, tuple_poisson
 from accord.couplings._earliest import Points
 from accord.couplings._grid_law import WHOLE, Column
@@ -28,7 +28,7 @@ from accord.mechanisms import StableMode
 from accord.privacy import NoAnswer
 from accord.randomness import SecretStream, SharedRandomness
 
-aggregate_module: Any = sys.modules["accord.learning.aggregate"]
+aggregate_module: Any = sys.modules["accord.core.aggregate"]
 sampler_module: Any = sys.modules["accord.learning.sampler"]
 
 RARE = 1e-7

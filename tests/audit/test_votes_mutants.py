@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from accord.core import votes
+from accord.core.votes import Canonical, canonical, tally
 from accord.errors import InvalidParameter
-from accord.mechanisms import BestOfDraws, StableMode, ThresholdedCounts, votes
-from accord.mechanisms.votes import Canonical, canonical, tally
+from accord.mechanisms import BestOfDraws, StableMode, ThresholdedCounts
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import accord.cli.job
 from accord.cli.app import app
-from accord.core.unit_word import unit_word
+from accord.core.unit_names import unit_word
 from accord.distributions import Distribution, Normal
 from accord.errors import BudgetExceeded, FitFailed, InvalidParameter, LedgerError, NotEnoughRecords
 from accord.learners import GaussianLearner

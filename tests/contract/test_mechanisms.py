@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import accord.mechanisms
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.errors import InvalidParameter
 from accord.mechanisms import (
     AboveThreshold,

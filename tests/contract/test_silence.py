@@ -27,13 +27,13 @@ import accord.learning.density.locate
 from accord.cli.app import app
 from accord.cli.guard import guarded
 from accord.core import Verdict, tell
+from accord.core.release import composing, note
 from accord.errors import BudgetExceeded, InvalidParameter
 from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger, spending
 from accord.marginals import MarginalLearner
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
-from accord.privacy.stages import composing, note
 from accord.tables import parse_schema, read_table, read_texts
 
 CANARY = "CANARY7301"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accord._exact import exp_lower, exp_upper
+from accord.core.exact import exp_lower, exp_upper
 from accord.errors import AccordError
 from accord.mechanisms import Exponential, PermuteAndFlip, TopK
 from accord.mechanisms._exact_choice import Cumulative, choose, whole_weights

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accord._exact import exp_lower, exp_upper
+from accord.core.exact import exp_lower, exp_upper
 from accord.errors import InvalidParameter
 from accord.laws import (
     FiniteKernel,

@@ -23,8 +23,9 @@ from typer.testing import CliRunner
 
 from accord import PrivateDensity
 from accord.cli.app import app
+from accord.core import blocks
 from accord.learners import GaussianLearner
-from accord.learning import PrivateLearner, PrivateSampler, blocks
+from accord.learning import PrivateLearner, PrivateSampler
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 from accord.testing import ReplayRandomness, Tape
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import AtomRace, PoissonCoupling
 from accord.couplings._earliest_point import LAYER_BITS, _Layer
 from accord.couplings._iid_reference import IidReference

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from accord._exact import exp_lower
+from accord.core.exact import exp_lower
 from accord.laws import (
     FiniteLaw,
     pure_approximation,

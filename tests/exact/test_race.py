@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import race
 from accord.couplings.race import RaceCoupling, agreement
 from accord.distributions import Categorical, Normal

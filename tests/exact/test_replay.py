@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._exact import exp_lower
+from accord.core import aggregate
+from accord.core.blocks import fit_blocks
+from accord.core.exact import exp_lower
 from accord.couplings import Coupling, NormalLattice, RaceCoupling
 from accord.distributions import Distribution, Normal
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner, Learner
-from accord.learning import PrivateLearner, PrivateSampler, aggregate, partition
-from accord.learning.blocks import fit_blocks
+from accord.learning import PrivateLearner, PrivateSampler, partition
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness

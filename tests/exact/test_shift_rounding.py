@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import ParameterRounding, SharedRandomness, ShiftRounding
 from accord.distributions import Categorical, Distribution, Normal, PointMass
 from accord.errors import InvalidParameter

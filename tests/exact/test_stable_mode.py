@@ -8,12 +8,12 @@ from typing import Literal
 
 import pytest
 
-from accord._exact import exp_lower
+from accord.core import curve as curves
+from accord.core.curve import UnsafeCurve, exclusive_curve, offset_of, verify_curve, yes_no_test
+from accord.core.exact import exp_lower
+from accord.core.stable_mode import noise_ratio, safe_threshold, tail
 from accord.errors import InvalidParameter
 from accord.mechanisms import ABSTAIN, StableMode
-from accord.mechanisms import exclusive_curve as curves
-from accord.mechanisms._distance import noise_ratio, safe_threshold, tail
-from accord.mechanisms.exclusive_curve import UnsafeCurve, exclusive_curve, offset_of, verify_curve, yes_no_test
 from accord.privacy import ApproxDP, NoAnswer
 from accord.testing import worst_delta
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import (
     NormalLattice,
     ProductCoupling,

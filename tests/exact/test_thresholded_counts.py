@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accord._exact import exp_lower, exp_upper
+from accord.core.curve import yes_no_test
+from accord.core.exact import exp_lower, exp_upper
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import ABSTAIN, LevelSelection, ThresholdedCounts, thresholded_counts
 from accord.mechanisms._level_curve import level_curve
-from accord.mechanisms.exclusive_curve import yes_no_test
 from accord.privacy import ApproxDP, Neighbouring
 from accord.testing import ReplayRandomness, hockey_stick
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import TuplePoissonCoupling, _earliest, joint_law
 from accord.couplings._earliest import Points, first_accepted, margin
 from accord.couplings._grid_law import WHOLE, Column, GridLaw

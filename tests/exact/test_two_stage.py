@@ -12,11 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_t
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import ModelReference, NormalReference, TwoStageCoupling
 from accord.couplings._shortfall import shortfall
-from accord.distributions import Categorical, Distribution, Mixture, Normal, PointMass, Uniform
-from accord.distributions.protocol import Measure
+from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, Uniform
 from accord.randomness import Generator, SharedRandomness
 
 CHUNK = 2048

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accord._exact import exp_lower, exp_upper, to_fraction
+from accord.core.exact import exp_lower, exp_upper, to_fraction
 from accord.distributions import Categorical
 from accord.errors import InvalidParameter
 from accord.laws import (

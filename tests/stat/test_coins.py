@@ -75,9 +75,9 @@ def test_bernoulli_compares_exactly_and_reads_on_after_a_tie(
 
 def test_bernoulli_chance_is_exact_for_short_uniforms(monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of 2 bits, all uniforms of three blocks are enumerated: p is met to less than a cell."""
-    from accord.randomness import coins
+    from accord.core import secret
 
-    monkeypatch.setattr(coins, "_BLOCK", 2)
+    monkeypatch.setattr(secret, "_BLOCK", 2)
     for probability in (Fraction(k, 7) for k in range(8)):
         yes = 0
         for draw in range(64):

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import kstest
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import DyadicCoupling, SharedRandomness
 from accord.distributions import Atoms, Distribution, Exponential, Mixture, Normal, ScipyLaw, Uniform
 from accord.errors import InvalidParameter

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import NormalLattice
 from accord.couplings._chart import Chart
 from accord.couplings._normal_cells import MOST_CELLS, NormalCells, SeenLaw

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from accord.core.curve import exclusive_curve
+from accord.core.stable_mode import half_gap, safe_threshold
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import ABSTAIN, BestOfDraws, StableMode
-from accord.mechanisms._distance import half_gap, safe_threshold
-from accord.mechanisms.exclusive_curve import exclusive_curve
 from accord.privacy import NoAnswer
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness
@@ -82,7 +82,7 @@ def test_S9_release_cuts_at_the_cumulative_weights() -> None:
 @pytest.mark.parametrize("noise", range(-4, 12))
 def test_L6_release_compares_with_the_threshold(noise: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mode = StableMode(epsilon=1, delta="0.1", rule="distance")
-    monkeypatch.setattr("accord.mechanisms.stable_mode.two_sided_geometric", lambda _, *, randomness: noise)
+    monkeypatch.setattr("accord.core.stable_mode.two_sided_geometric", lambda _, *, randomness: noise)
     passes = half_gap(7, 2) + noise >= safe_threshold(Fraction(1), Fraction(1, 10))
     assert mode.release([*"aaaaaaabb"]).value == ("a" if passes else NoAnswer)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import chi2, kstwobign
 
-from accord._abstain import Abstain
+from accord.core.coupling import Abstain
 from accord.couplings import (
     ModelReference,
     NormalLattice,

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from accord.core import Records, _names, cells_read_by
-from accord.core._cells import as_label
+from accord.core.cells import as_label
 from accord.errors import DataError, InvalidParameter, SchemaMismatch
 
 

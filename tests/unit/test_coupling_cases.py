@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.blocks import fit_blocks
+from accord.core.coupling import ABSTAIN
 from accord.couplings import (
     AtomRace,
     Coupling,
@@ -36,7 +37,6 @@ from accord.distributions import (
     Uniform,
 )
 from accord.learning import PrivateSampler, partition
-from accord.learning.blocks import fit_blocks
 from accord.randomness import Generator, SharedRandomness
 
 SEEN: list[frozenset[int]] = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import DyadicCoupling, SharedRandomness
 from accord.couplings._ordered_doubles import leaf_values, node_ends
 from accord.distributions import Atoms, Categorical, Measure, Normal, PointMass, Uniform

@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import ModelReference, TwoStageCoupling
 from accord.distributions import Distribution, Measure, Mixture, Normal
 from accord.errors import FitFailed, InvalidParameter

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord import _check
-from accord._exact import exp_lower, exp_upper, to_binary_fraction, to_fraction
+from accord.core import check as _check
+from accord.core.exact import exp_lower, exp_upper, to_binary_fraction, to_fraction
 from accord.errors import InvalidParameter
 
 

@@ -13,10 +13,11 @@ import pytest
 from sklearn.mixture import GaussianMixture
 from typer.testing import CliRunner
 
-from accord._exact import to_fraction
 from accord.accounting.account import account, rule_of
 from accord.accounting.of_stages import GRAIN, total_of
 from accord.cli.app import app
+from accord.core.exact import to_fraction
+from accord.core.release import Composed, Stage
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner
 from accord.learning import AgnosticPrivateLearner, PrivateDensity
@@ -25,7 +26,6 @@ from accord.marginals import Column as Codes
 from accord.marginals import Domain, MarginalLearner
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, StableMode
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
-from accord.privacy.stages import Composed, Stage
 from accord.reports import check_release, taken_at_word
 
 ROWS = 64

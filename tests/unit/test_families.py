@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.distributions import (
     Atoms,
     Bounded,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import HashedLattice
 from accord.couplings._compiled import absorb, mix_word, uniform_word, word_number
 from accord.couplings._lattice_search import BoundedLaw

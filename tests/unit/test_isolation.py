@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.blocks import fit_blocks
+from accord.core.coupling import ABSTAIN
 from accord.distributions import Distribution, Normal
 from accord.errors import InvalidParameter
 from accord.learners import GaussianLearner
 from accord.learning import Isolation, PrivateSampler
-from accord.learning.blocks import fit_blocks
 from accord.randomness import SharedRandomness
 
 LEFT_BEHIND: list[float] = []

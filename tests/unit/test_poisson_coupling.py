@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import AtomRace, Coupling, ListsAtoms, PoissonCoupling, RaceCoupling, TupleReference
 from accord.couplings._iid_reference import IidReference
 from accord.couplings.reference import BATCH

@@ -12,7 +12,7 @@ import scipy.stats as st
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.distributions import Distribution, Mixture, Normal, Piecewise, PointMass, Product, ScipyLaw
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.learners import GaussianLearner, ScipyLearner

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN
 from accord.couplings import (
     AtomRace,
     DyadicCoupling,

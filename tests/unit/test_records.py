@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from accord import PrivateDensity
 from accord.core import Records, cells_read_by
-from accord.core._cells import as_number
+from accord.core.blocks import fit_blocks
+from accord.core.cells import as_number
 from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
 from accord.learning import PrivateLearner, PrivateSampler, partition, synthesise, traits
-from accord.learning.blocks import fit_blocks
 from accord.learning.declared.discovery import discover
 from accord.learning.traits import read_for
 from accord.ledger import Ledger

@@ -17,12 +17,12 @@ import pytest
 from accord.accounting.account import account
 from accord.accounting.of_stages import settled
 from accord.core import Verdict
+from accord.core.release import composing
 from accord.evaluation import evaluate, train_synthetic_test_real
 from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.marginals import PairError
 from accord.mechanisms import DiscreteGaussian, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
-from accord.privacy.stages import composing
 from accord.reports import Claim, Report, check_release, curator_page, release_json, report_page, tables_of
 from accord.tables import Column, Schema
 

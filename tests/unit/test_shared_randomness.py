@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from accord.core.shared import _encode
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.randomness import PrivateRandomness, SharedRandomness, mix, require_shared, uniform_open
-from accord.randomness.shared import _encode
 
 SHARED = SharedRandomness("a key")
 RARE = 1e-7

@@ -15,6 +15,7 @@ from accord import mechanisms
 from accord.accounting.account import account
 from accord.accounting.of_stages import losses_of, rebuilt, settled, total_of
 from accord.cli.app import app
+from accord.core.release import composing, leaves
 from accord.errors import NothingReleased
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateDensity, PrivateSampler
@@ -25,7 +26,6 @@ from accord.marginals import Column as Codes
 from accord.marginals import Domain, MarginalLearner, _run
 from accord.mechanisms import DiscreteLaplace
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
-from accord.privacy.stages import composing, leaves
 from accord.reports import check_release
 from accord.reports.tables import _bin_names
 from accord.tables import Column, Schema, Table

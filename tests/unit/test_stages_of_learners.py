@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from accord.accounting.of_stages import SLACK, rebuilt, total_of
+from accord.accounting.of_stages import rebuilt, total_of
+from accord.core.release import SLACK, leaves
 from accord.couplings import RaceCoupling, ShiftRounding
 from accord.distributions import Distribution
 from accord.learners import EmpiricalLearner, GaussianLearner
@@ -23,7 +24,6 @@ from accord.learning import (
 )
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, NoAnswer, NoAnswerType, Release
-from accord.privacy.stages import leaves
 from accord.randomness import SharedRandomness
 
 YES_NO = ["no", "yes"]

@@ -16,13 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord.core.turns import turn
+from accord.core.alone import alone, turn
+from accord.core.blocks import fit_blocks
+from accord.core.coupling import ABSTAIN
 from accord.couplings import PoissonCoupling
 from accord.distributions import Distribution, Measure, Normal
-from accord.distributions._alone import alone
 from accord.learning import Isolation
-from accord.learning.blocks import fit_blocks
 from accord.randomness import Generator, SharedRandomness
 
 legacy: Any = np.random

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from accord._abstain import ABSTAIN, Abstain
-from accord._exact import exp_upper
+from accord.core import aggregate
+from accord.core.coupling import ABSTAIN, Abstain
+from accord.core.exact import exp_upper
 from accord.couplings import Coupled, Coupling, RaceCoupling, TuplePoissonCoupling
 from accord.couplings._earliest import _uniform
 from accord.distributions import (
@@ -28,7 +29,7 @@ from accord.distributions import (
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.laws import FiniteLaw
 from accord.learners import EmpiricalLearner
-from accord.learning import PrivateSampler, aggregate
+from accord.learning import PrivateSampler
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.randomness import SecretStream, SharedRandomness

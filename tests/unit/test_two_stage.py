@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import aggregate
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import (
     Coupled,
     ModelReference,
@@ -30,7 +31,7 @@ from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Mixture, Normal, Piecewise, Uniform
 from accord.errors import BudgetExceeded, FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner
-from accord.learning import CoarseRelease, CoarseVotes, PrivateLearner, TwoStageSampler, aggregate
+from accord.learning import CoarseRelease, CoarseVotes, PrivateLearner, TwoStageSampler
 from accord.ledger import Ledger
 from accord.mechanisms import DiscreteLaplace
 from accord.privacy import ApproxDP, Neighbouring, NoAnswer, NoAnswerType, PureDP, Release, basic_composition

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from accord.core import Records
-from accord.core.unit_word import unit_word
+from accord.core.unit_names import unit_word
 from accord.couplings import RaceCoupling
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from accord.core.votes import canonical, encode, tally
 from accord.errors import InvalidParameter
 from accord.mechanisms import ABSTAIN, StableMode
-from accord.mechanisms.votes import canonical, encode, tally
 from accord.privacy import NoAnswer
 
 
@@ -248,7 +248,7 @@ def test_E44_a_tally_does_not_depend_on_the_order_of_voters(votes: list[Any]) ->
 
 def test_E44_a_tally_does_not_depend_on_the_hash_seed() -> None:
     code = (
-        "from accord.mechanisms.votes import tally, encode\n"
+        "from accord.core.votes import tally, encode\n"
         "votes = ['b', 'a', frozenset('abcdef'), frozenset('fedcba'), ('x', 1)]\n"
         "print([(key.hex(), count) for key, count in tally(votes).counts.items()])\n"
     )

@@ -11,22 +11,17 @@ from typing import Any, final
 
 import numpy as np
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting._orders import ORDERS, epsilon_of_moments
 from accord.accounting.gaussian import gaussian_total
 from accord.accounting.losses import PrivacyLoss
 from accord.accounting.noise_losses import ConcentratedLoss, GaussianLoss
 from accord.accounting.numerical import numerical_epsilon
 from accord.accounting.of_mechanisms import loss_of
-from accord.errors import InvalidParameter
-from accord.privacy import (
-    ApproxDP,
-    Bound,
-    CompositionTable,
-    NoGuarantee,
-    PureDP,
-)
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.privacy import Bound, CompositionTable, NoGuarantee
 from accord.privacy._relation import Relation, common_relation, slack
 from accord.privacy._upper import rounded_up
 from accord.privacy.best import counted_table

@@ -10,11 +10,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting._grid import GridLaw, share_out
-from accord.errors import InvalidParameter
-from accord.privacy import ApproxDP, Neighbouring
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
 
 __all__ = ["CurveLoss"]
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from scipy.special import log_ndtr
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting._normal import tail_bounds
 from accord.accounting.noise_losses import GaussianLoss
-from accord.errors import InvalidParameter
-from accord.privacy import ApproxDP, PureDP
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import common_relation
 from accord.privacy._upper import DOWN, UP, exp_below, lower, root_above, upper
 

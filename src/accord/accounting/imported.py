@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.curve_loss import CurveLoss
-from accord.errors import InvalidParameter
-from accord.privacy import Neighbouring
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring
 
 __all__ = ["imported_loss"]
 

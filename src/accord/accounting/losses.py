@@ -8,11 +8,11 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting._grid import GridLaw, share_out, share_out_smooth
-from accord.errors import InvalidParameter
-from accord.privacy import ApproxDP, Neighbouring, PureDP
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 
 __all__ = ["ExponentialLoss", "GuaranteeLoss", "LaplaceLoss", "PrivacyLoss", "small_loss"]
 

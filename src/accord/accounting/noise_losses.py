@@ -8,12 +8,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting._grid import GridLaw, share_out
 from accord.accounting.losses import LaplaceLoss, above, small_loss
-from accord.errors import InvalidParameter
-from accord.privacy import Neighbouring, PureDP
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring, PureDP
 
 __all__ = ["ConcentratedLoss", "DiscreteGaussianLoss", "DiscreteLaplaceLoss", "GaussianLoss"]
 

@@ -4,12 +4,12 @@ import math
 from functools import singledispatch
 from typing import Any
 
-from accord import _check
 from accord.accounting.losses import ExponentialLoss, GuaranteeLoss, LaplaceLoss, PrivacyLoss
 from accord.accounting.noise_losses import ConcentratedLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Laplace
-from accord.privacy import ApproxDP, PureDP
 
 __all__ = ["loss_of"]
 

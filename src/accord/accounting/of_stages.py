@@ -13,10 +13,10 @@ from accord.accounting.gaussian import gaussian_composition
 from accord.accounting.losses import PrivacyLoss
 from accord.accounting.noise_losses import ConcentratedLoss, DiscreteGaussianLoss, GaussianLoss
 from accord.accounting.of_mechanisms import loss_of
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP, Sensitivity
+from accord.core.release import Composed, Composing, Parameter, Stage
 from accord.mechanisms import DiscreteGaussian
-from accord.privacy import ApproxDP, Neighbouring, PureDP, Sensitivity
-from accord.privacy.stages import Composed, Composing, Parameter, Stage
 
 __all__ = [
     "CONTINUOUS_PART",
@@ -24,7 +24,6 @@ __all__ = [
     "KNOWN",
     "LARGEST_EXACT",
     "LEAST_SIGMA",
-    "SLACK",
     "Losses",
     "composed_epsilon",
     "losses_of",
@@ -40,8 +39,6 @@ LARGEST_EXACT = 20_000
 LEAST_SIGMA = 1 << 10
 CONTINUOUS_PART = 16
 """s^2: noise of parameter sigma^2 is continuous Gaussian noise of variance sigma^2 - s^2, rounded at random."""
-SLACK = "coupling slack"
-"""The stage that pays in delta for a coupling that is not isolated."""
 
 GRAIN = Fraction(1, 1 << 46)
 """The surplus of choices side by side: what the rounding of their weights adds for each."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord._exact import Number, to_fraction
+from accord.core.exact import Number, to_fraction
 
 __all__ = ["Evidence"]
 

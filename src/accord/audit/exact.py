@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from accord import _check
-from accord._exact import Number, exp_lower
 from accord.audit.evidence import Evidence
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, exp_lower
 from accord.laws import FiniteLaw, hockey_stick, smallest_epsilon
 
 __all__ = ["audit_laws"]

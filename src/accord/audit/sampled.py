@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from accord import _check
-from accord._exact import Number
 from accord.audit.evidence import Evidence
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 
 __all__ = ["audit_runs"]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from accord import __version__
 from accord.cli.document import account_of, composition
 from accord.cli.outcome import Outcome
-from accord.core import Verdict
-from accord.errors import DataError, InvalidParameter
+from accord.core.errors import DataError, InvalidParameter
+from accord.core.verdict import Verdict
 from accord.evaluation import Utility, evaluate, train_synthetic_test_real
 from accord.reports import Claim, Report, curator_page, tables_of
 from accord.tables import Schema, Table

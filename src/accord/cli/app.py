@@ -18,8 +18,8 @@ from accord.cli.ledger import ledger
 from accord.cli.plan import plan
 from accord.cli.schema import schema
 from accord.cli.synth import synth
-from accord.core import VerdictWarning
-from accord.errors import NotPrivateWarning
+from accord.core.errors import NotPrivateWarning
+from accord.core.verdict import VerdictWarning
 
 __all__ = ["app", "main"]
 

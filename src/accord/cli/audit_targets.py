@@ -7,18 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.release import NoAnswerType
+from accord.core.stable_mode import StableMode
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
-from accord.mechanisms import (
-    BestOfDraws,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Laplace,
-    PermuteAndFlip,
-    StableMode,
-)
-from accord.privacy import NoAnswerType
+from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Laplace, PermuteAndFlip
 
 __all__ = ["TARGETS", "Target"]
 

@@ -13,7 +13,7 @@ from accord import __version__
 from accord.cli.document import as_json
 from accord.cli.guard import REFUTED, Stop, guarded
 from accord.cli.rounds import relation_named
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
 from accord.ledger.figures import as_float, exact_text
 from accord.planning import Certificate

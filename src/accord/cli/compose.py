@@ -17,7 +17,7 @@ from accord.accounting import PrivacyAccountant
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
 from accord.cli.rounds import Plan, Rounds, from_file, from_flag, relation_named
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.privacy import Bound, CompositionTable, NoGuarantee
 
 __all__ = ["compose"]

@@ -12,7 +12,7 @@ import accord
 from accord.cli.guard import guarded
 from accord.cli.request import Request
 from accord.cli.synth import perform
-from accord.errors import DataError, InvalidParameter
+from accord.core.errors import DataError, InvalidParameter
 
 __all__ = ["demo", "example"]
 

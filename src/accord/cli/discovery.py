@@ -8,14 +8,14 @@ from typing import final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accord import _check
 from accord.cli.ledger import login_name
 from accord.cli.render import progress_bar
-from accord.core.unit_word import unit_word
-from accord.errors import InvalidParameter, SchemaMismatch
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter, SchemaMismatch
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.unit_names import unit_word
 from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
-from accord.privacy import ApproxDP, Neighbouring
 from accord.tables import CsvFormat, Draft, draft_schema, read_header, read_texts, units_from_cells
 from accord.tables.names import normal_form, shown
 

@@ -8,12 +8,12 @@ import numpy as np
 from accord import __version__
 from accord.accounting.account import account, rows_stand_for
 from accord.cli.outcome import Outcome
-from accord.core import Verdict
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.verdict import Verdict
 from accord.distributions import Categorical, Distribution, Normal
 from accord.learning.declared.errors import TableErrors
 from accord.ledger import Statement
 from accord.ledger.figures import as_float, exact_text, short_text
-from accord.privacy import ApproxDP, PureDP
 from accord.tables import Schema
 
 __all__ = [

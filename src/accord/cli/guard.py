@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-from accord.errors import AccordError, NothingReleased
+from accord.core.errors import AccordError, NothingReleased
 from accord.ledger.spending import SPENT
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "REFUTED", "UNEXPECTED", "Stop", "guarded", "say"]

@@ -13,16 +13,16 @@ from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.ledger import login_name
 from accord.cli.outcome import Outcome
 from accord.cli.request import Numbers, Request
-from accord.core import Verdict, tell
-from accord.core.unit_word import unit_word
-from accord.errors import FitFailed, LedgerError, SchemaMismatch
-from accord.learners import Learner
+from accord.core.coupling import Learner
+from accord.core.errors import FitFailed, LedgerError, SchemaMismatch
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.unit_names import unit_word
+from accord.core.verdict import Verdict, tell
 from accord.learning.declared.release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.learning.density.family import DensityFamily
 from accord.learning.synthesis import Synthesis, synthesise
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, Statement
-from accord.privacy import ApproxDP, Neighbouring
 from accord.reports import release_json, report_page
 from accord.tables import Outputs, Schema, Table, check_output, columns_as_bytes, outputs, read_schema, read_table
 from accord.tables.names import shown

@@ -1,7 +1,8 @@
 """What ``--learner`` names, and which one fits the declared columns: public facts only."""
 
-from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+from accord.core.coupling import Learner
+from accord.core.errors import InvalidParameter, SchemaMismatch
+from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning.density.family import DensityFamily
 from accord.tables import Schema
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from accord import __version__
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.planning import Plan, all_plans
 from accord.planning import plan as one_plan

@@ -5,10 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import final
 
-from accord import _check
-from accord._exact import exp_lower
 from accord.cli.learner import check_name, takes_blocks
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import exp_lower
 from accord.learning.synthesis import FEWEST_DRAWS, MOST_DRAWS
 
 __all__ = ["Numbers", "Request"]

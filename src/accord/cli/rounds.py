@@ -9,10 +9,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, final
 
-from accord import _check
 from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, ExponentialLoss, GaussianLoss, LaplaceLoss
-from accord.errors import AccordError, InvalidParameter
-from accord.privacy import ApproxDP, Neighbouring, PureDP
+from accord.core import check as _check
+from accord.core.errors import AccordError, InvalidParameter
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 
 __all__ = ["KINDS", "Plan", "Rounds", "from_file", "from_flag", "relation_named"]
 

@@ -8,7 +8,7 @@ import typer
 
 from accord.cli.discovery import Discovery, discovered_draft
 from accord.cli.guard import UNEXPECTED, Stop, guarded
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.tables import CsvFormat, Outputs, check_output, draft_schema, outputs, read_header
 from accord.tables.names import shown
 

@@ -15,8 +15,8 @@ from accord.cli.guard import NO_ANSWER, Stop, guarded, say
 from accord.cli.job import run
 from accord.cli.render import print_document, progress_bar
 from accord.cli.request import Request
-from accord.core import collected
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.verdict import collected
 
 __all__ = ["perform", "synth"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Generic, TypeVar, final
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
 __all__ = ["CuratorOnly"]
 

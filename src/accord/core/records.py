@@ -7,12 +7,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._check import integer
-from accord.core._cells import Cells, labels_in, numbers_in
-from accord.core._containers import Held, held_in, holds_columns
-from accord.core._names import owners_named
-from accord.core.unit_word import RECORD, check_word, unit_word
-from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
+from accord.core.cells import Cells, labels_in, numbers_in
+from accord.core.check import integer
+from accord.core.containers import Held, held_in, holds_columns
+from accord.core.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
+from accord.core.unit_names import RECORD, check_word, owners_named, unit_word
 
 __all__ = ["NO_NUMBERS", "Cells", "Records", "cells_read_by", "holds_columns", "table_of_numbers"]
 

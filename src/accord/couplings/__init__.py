@@ -1,13 +1,13 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
-from accord._abstain import ABSTAIN
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
 from accord.couplings.atom_race import AtomRace, ListsAtoms
 from accord.couplings.dyadic import DyadicCoupling
 from accord.couplings.hashed_lattice import HashedLattice
 from accord.couplings.joint_law import joint_law
 from accord.couplings.normal_lattice import NormalLattice
 from accord.couplings.poisson import PoissonCoupling
-from accord.couplings.protocol import Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
 from accord.couplings.race import RaceCoupling, agreement
 from accord.couplings.record_by_record import RecordByRecord
 from accord.couplings.reference import TupleReference
@@ -15,7 +15,6 @@ from accord.couplings.shift_rounding import ParameterRounding, ShiftRounding
 from accord.couplings.statistics import ProductCoupling, StatisticCoupling, coupling_for
 from accord.couplings.tuple_poisson import TuplePoissonCoupling
 from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
-from accord.distributions._alone import alone
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [

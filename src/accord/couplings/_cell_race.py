@@ -6,9 +6,8 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord.couplings.protocol import Vote
-from accord.randomness import SharedRandomness, mix, uniform_open, word_at
+from accord.core.coupling import ABSTAIN, Vote
+from accord.core.shared import SharedRandomness, mix, uniform_open, word_at
 
 __all__ = ["LOG_LIMIT", "CellRace", "Floats", "Integers", "Points", "Reach", "Words"]
 

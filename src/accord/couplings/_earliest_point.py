@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import SharedRandomness
 from accord.couplings._point_race import NONE
 from accord.couplings._rows import Rows, groups
 from accord.couplings.reference import BATCH, TupleReference
-from accord.randomness import SharedRandomness
 
 __all__ = ["LAYER_BITS", "earliest_point"]
 

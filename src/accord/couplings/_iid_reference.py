@@ -8,13 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import Abstain
+from accord.core.alone import alone
+from accord.core.coupling import Abstain
+from accord.core.shared import SharedRandomness
 from accord.couplings._ratio_bounds import log_ratio_bound
 from accord.couplings._sampled import sampled
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, log_densities
-from accord.distributions._alone import alone
-from accord.randomness import SharedRandomness
 
 __all__ = ["IidReference"]
 

@@ -8,9 +8,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN, Coupled
 from accord.couplings._label_bytes import split
-from accord.couplings.protocol import Coupled
 
 __all__ = ["joined"]
 

@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.errors import FitFailed
 from accord.distributions import (
     Distribution,
     Exponential,
@@ -18,7 +19,6 @@ from accord.distributions import (
     Product,
     Uniform,
 )
-from accord.errors import FitFailed
 
 __all__ = ["BoundedLaw", "Floats", "Integers", "reach"]
 

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
 from accord.distributions import Mixture, Normal
-from accord.distributions._alone import alone
 
 __all__ = ["LineMixture", "line_mixture", "tuple_densities"]
 

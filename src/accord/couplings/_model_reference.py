@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain
+from accord.core.errors import FitFailed, InvalidParameter
+from accord.core.shared import Generator, SharedRandomness
 from accord.couplings._line_mixtures import LineMixture, line_mixture, tuple_densities
 from accord.couplings._sampled import sampled
 from accord.couplings._shortfall import usual_candidates
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, Mixture, log_densities
-from accord.distributions._alone import alone
-from accord.errors import FitFailed, InvalidParameter
-from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["ModelReference", "widened"]
 

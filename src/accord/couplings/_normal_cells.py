@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 from scipy.special import gammaln
 
+from accord.core.errors import FitFailed
 from accord.couplings._chart import Chart, Floats, Integers
-from accord.errors import FitFailed
 
 __all__ = ["MOST_CELLS", "NormalCells", "SeenLaw", "depth_of", "scale_cells", "too_far", "too_many"]
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from accord import _check
-from accord._abstain import Abstain
-from accord._exact import Number
+from accord.core import check as _check
+from accord.core.coupling import Abstain
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.shared import Generator, SharedRandomness
 from accord.couplings._centred_basis import centred_basis
 from accord.couplings._shortfall import usual_candidates
 from accord.couplings.reference import BATCH
 from accord.distributions import Distribution, Normal
-from accord.errors import InvalidParameter
-from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["NormalReference"]
 

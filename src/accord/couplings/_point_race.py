@@ -6,9 +6,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import SharedRandomness
 from accord.couplings._rows import Rows, groups
 from accord.couplings.reference import BATCH, TupleReference
-from accord.randomness import SharedRandomness
 
 __all__ = ["NONE", "point_race", "stages"]
 

@@ -6,11 +6,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN, Abstain
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings._own_references import keeps_rows_apart
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
 
 __all__ = ["Rows", "groups"]
 

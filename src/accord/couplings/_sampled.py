@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import ambient_seed
+from accord.core.shared import Generator
 from accord.distributions import Distribution
 from accord.distributions._own import is_own
-from accord.randomness import Generator, ambient_seed
 
 __all__ = ["sampled"]
 

@@ -15,11 +15,11 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import gammaln, ndtri
 
+from accord.core.errors import FitFailed
+from accord.core.shared import SharedRandomness
 from accord.couplings._cell_race import CellRace, Floats, Integers, Points
 from accord.couplings._statistic_sums import LogSum, finite_exp, stirling_rest
 from accord.distributions import Gamma
-from accord.errors import FitFailed
-from accord.randomness import SharedRandomness
 
 __all__ = ["GammaStatistic"]
 

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.coupling import ABSTAIN, Vote
 from accord.couplings._label_bytes import label_bytes, label_of
-from accord.couplings.protocol import Vote
 from accord.distributions import PointMass
 from accord.distributions.categorical import label_array
 

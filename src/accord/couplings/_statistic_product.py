@@ -7,14 +7,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Premises, StatesPremises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._joined import joined
-from accord.couplings.protocol import Coupled, Coupling, Premises, StatesPremises
 from accord.distributions import Distribution, Product
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["ProductCoupling"]
 

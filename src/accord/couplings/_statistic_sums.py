@@ -7,10 +7,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy.special import gammaln
 
+from accord.core.errors import FitFailed
+from accord.core.shared import SharedRandomness
 from accord.couplings._cell_race import CellRace, Floats, Integers, Points
 from accord.distributions import Exponential, Poisson
-from accord.errors import FitFailed
-from accord.randomness import SharedRandomness
 
 __all__ = ["ExponentialSum", "LogSum", "PoissonSum", "finite_exp", "stirling_rest"]
 

@@ -9,15 +9,14 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open
 from accord.couplings._label_bytes import label_bytes, label_of, split
-from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, PointMass
-from accord.distributions._alone import alone
 from accord.distributions.categorical import label_array
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, mix, require_shared, uniform_open
 
 __all__ = ["AtomRace", "ListsAtoms"]
 

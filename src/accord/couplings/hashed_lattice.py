@@ -8,14 +8,13 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises, Vote
+from accord.core.errors import FitFailed, InvalidParameter
+from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
 from accord.couplings._lattice_search import BoundedLaw, Floats, Integers
-from accord.couplings.protocol import Coupled, Premises, Vote
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.errors import FitFailed, InvalidParameter
-from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
 
 __all__ = ["HashedLattice"]
 

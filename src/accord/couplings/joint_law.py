@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.laws import FiniteLaw
 
 __all__ = ["joint_law"]

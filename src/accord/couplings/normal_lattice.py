@@ -8,16 +8,15 @@ from typing import final
 
 import numpy as np
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises, Vote
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._cell_race import LOG_LIMIT, CellRace, Points
 from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Chart, Floats, Integers
 from accord.couplings._normal_cells import NormalCells, SeenLaw
-from accord.couplings.protocol import Coupled, Premises, Vote
 from accord.distributions import Distribution, Normal
-from accord.distributions._alone import alone
-from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["NormalLattice"]
 

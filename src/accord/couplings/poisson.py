@@ -8,17 +8,16 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._earliest_point import LAYER_BITS, earliest_point
 from accord.couplings._iid_reference import IidReference
 from accord.couplings._point_race import NONE, point_race
 from accord.couplings._rows import Rows
-from accord.couplings.protocol import Coupled, Premises
 from accord.couplings.reference import BATCH, TupleReference
 from accord.distributions import Categorical, Distribution, Uniform
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["PoissonCoupling"]
 

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
-from accord.couplings.protocol import Coupled, Premises
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared, uniform_open
 from accord.distributions import Categorical, Distribution
-from accord.distributions._alone import alone
 from accord.distributions.categorical import as_labels, label_array, label_keys
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, require_shared, uniform_open
 
 __all__ = ["RaceCoupling", "agreement"]
 

@@ -8,13 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import Abstain
+from accord.core import check as _check
+from accord.core.coupling import Abstain, Coupled, Coupling, Premises, StatesPremises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._joined import joined
-from accord.couplings.protocol import Coupled, Coupling, Premises, StatesPremises
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["RecordByRecord"]
 
@@ -43,7 +42,7 @@ class RecordByRecord:
 
     Examples
     --------
-    >>> from accord._abstain import ABSTAIN
+    >>> from accord.core.coupling import ABSTAIN
     >>> from accord.couplings import StatisticCoupling
     >>> from accord.distributions import Poisson
     >>> coupling = RecordByRecord(StatisticCoupling(Poisson))

@@ -5,9 +5,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from accord._abstain import Abstain
+from accord.core.coupling import Abstain
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.randomness import SharedRandomness
 
 __all__ = ["BATCH", "TupleReference"]
 

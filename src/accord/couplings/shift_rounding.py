@@ -9,15 +9,14 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
 from accord.couplings._centred_basis import centred_basis
 from accord.couplings._chart import Floats, Integers
-from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Distribution, Normal, PointMass
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, mix, require_shared, uniform_open, word_at
 
 __all__ = ["ParameterRounding", "ShiftRounding"]
 

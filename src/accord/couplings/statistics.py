@@ -8,20 +8,19 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Premises, Vote
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._cell_race import CellRace
 from accord.couplings._statistic_gamma import GammaStatistic
 from accord.couplings._statistic_point import PointValue
 from accord.couplings._statistic_product import ProductCoupling
 from accord.couplings._statistic_sums import ExponentialSum, PoissonSum
 from accord.couplings.normal_lattice import NormalLattice
-from accord.couplings.protocol import Coupled, Coupling, Premises, Vote
 from accord.couplings.race import RaceCoupling
 from accord.distributions import Categorical, Distribution, Exponential, Gamma, Normal, PointMass, Poisson, Product
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness, require_shared
 
 __all__ = ["ProductCoupling", "StatisticCoupling", "coupling_for"]
 

@@ -9,17 +9,17 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings._earliest import Points, first_accepted
 from accord.couplings._grid_law import GridLaw
 from accord.couplings._grid_reader import Reader
 from accord.couplings._tuple_keys import Decoder, tuple_key
-from accord.couplings.protocol import Coupled, Premises
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.randomness import SecretStream, SharedRandomness, require_shared
+from accord.randomness import SecretStream
 
 __all__ = ["TuplePoissonCoupling"]
 

@@ -8,18 +8,17 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator, SharedRandomness, require_shared
 from accord.couplings._model_reference import ModelReference, widened
 from accord.couplings._normal_reference import NormalReference
 from accord.couplings._own_references import keeps_rows_apart
 from accord.couplings._shortfall import shortfall
-from accord.couplings.protocol import Coupled, Premises
 from accord.couplings.reference import TupleReference
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.randomness import Generator, SharedRandomness, require_shared
 
 __all__ = ["Diagnosis", "ModelReference", "NormalReference", "TwoStageCoupling", "WideReference", "widened"]
 

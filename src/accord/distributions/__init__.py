@@ -1,5 +1,6 @@
 """Laws on records."""
 
+from accord.core.coupling import Distribution, Measure
 from accord.distributions.atoms import Atoms
 from accord.distributions.categorical import Categorical
 from accord.distributions.exponential import Exponential
@@ -11,7 +12,7 @@ from accord.distributions.piecewise import Piecewise
 from accord.distributions.point_mass import PointMass
 from accord.distributions.poisson import Poisson
 from accord.distributions.product import Product
-from accord.distributions.protocol import Bounded, Distribution, Measure, OnALine, Records, WithAtoms
+from accord.distributions.protocol import Bounded, OnALine, Rows, WithAtoms
 from accord.distributions.scipy_law import ScipyLaw
 from accord.distributions.stack import log_densities
 from accord.distributions.uniform import Uniform
@@ -31,7 +32,7 @@ __all__ = [
     "PointMass",
     "Poisson",
     "Product",
-    "Records",
+    "Rows",
     "ScipyLaw",
     "Uniform",
     "WithAtoms",

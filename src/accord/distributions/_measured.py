@@ -12,9 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.coupling import Distribution, Measure
+from accord.core.errors import InvalidParameter
 from accord.distributions._points import Points
-from accord.distributions.protocol import Distribution, Measure, WithAtoms
-from accord.errors import InvalidParameter
+from accord.distributions.protocol import WithAtoms
 
 __all__ = [
     "Flags",

@@ -8,14 +8,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Distribution, Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, every_column, log_density_at, own_log_density
 from accord.distributions._points import Points
 from accord.distributions._weights import finite_numbers, non_negative
 from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Distribution, Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Atoms"]
 
@@ -104,7 +105,7 @@ class Atoms:
         """Mass of the rest."""
         return 0.0 if self.rest is None else max(0.0, math.fsum([1.0, *(-mass for mass in self.masses)]))
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent numbers, shape (size, 1).
 
         Parameters
@@ -122,7 +123,7 @@ class Atoms:
         others = picks == len(self.values)
         if self.rest is not None:
             numbers[others] = self.rest.sample(int(others.sum()), generator)[:, 0]
-        records: Records = numbers[:, None]
+        records: Rows = numbers[:, None]
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

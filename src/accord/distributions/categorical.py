@@ -7,13 +7,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, inside_atoms
 from accord.distributions._points import Points
 from accord.distributions._weights import normalised
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Categorical", "as_labels", "label_array", "label_indices", "label_keys"]
 
@@ -73,7 +74,7 @@ class Categorical:
         """Counting measure on the labels."""
         return Measure.COUNTING
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent labels, shape (size, 1).
 
         Parameters
@@ -87,7 +88,7 @@ class Categorical:
         count = _check.integer("size", size, least=0)
         steps = np.cumsum(self.probabilities)
         picks = np.searchsorted(steps / steps[-1], generator.random(count), side="right")
-        records: Records = label_array(self.categories)[picks][:, None]
+        records: Rows = label_array(self.categories)[picks][:, None]
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

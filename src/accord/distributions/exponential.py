@@ -8,13 +8,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, outside_atoms
 from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Exponential"]
 
@@ -75,7 +76,7 @@ class Exponential:
         """Lebesgue measure on R."""
         return Measure.LEBESGUE
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, 1).
 
         Parameters
@@ -87,7 +88,7 @@ class Exponential:
 
         """
         count = _check.integer("size", size, least=0)
-        records: Records = self.scale * generator.standard_exponential((count, 1))
+        records: Rows = self.scale * generator.standard_exponential((count, 1))
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

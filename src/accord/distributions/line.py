@@ -5,9 +5,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from accord.distributions._alone import alone
-from accord.distributions.protocol import Bounded, Distribution, OnALine
-from accord.errors import InvalidParameter
+from accord.core.alone import alone
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
+from accord.distributions.protocol import Bounded, OnALine
 
 __all__ = ["bounded", "on_a_line", "require_bounded", "require_on_a_line"]
 

@@ -7,7 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Distribution, Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import (
     Flags,
     atom_columns,
@@ -20,9 +23,7 @@ from accord.distributions._measured import (
 from accord.distributions._points import Points
 from accord.distributions._weights import normalised
 from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Distribution, Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Mixture"]
 
@@ -101,7 +102,7 @@ class Mixture:
         """The components of positive weight, each with its weight."""
         return tuple((part, weight) for part, weight in zip(self.components, self.weights, strict=True) if weight > 0)
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, d).
 
         Parameters
@@ -119,7 +120,7 @@ class Mixture:
         drawn = [part.sample(int(share), generator) for (part, _), share in zip(self.positive, shares, strict=True)]
         kinds = {records.dtype for records in drawn}
         kind = kinds.pop() if len(kinds) == 1 else _shared_kind(kinds)
-        table: Records = np.empty((count, self.dimension), dtype=kind)
+        table: Rows = np.empty((count, self.dimension), dtype=kind)
         for place, records in enumerate(drawn):
             table[picks == place] = records
         return table

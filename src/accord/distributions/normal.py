@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, outside_atoms
 from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_floats
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Normal"]
 
@@ -93,7 +94,7 @@ class Normal:
         """The lower triangular factor L with ``L L^T = covariance``, shape (d, d)."""
         return np.array(self._factor)
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, d).
 
         Parameters
@@ -106,7 +107,7 @@ class Normal:
         """
         count = _check.integer("size", size, least=0)
         noise = generator.standard_normal((count, self.dimension))
-        records: Records = np.array(self.mean) + noise @ self.cholesky.T
+        records: Rows = np.array(self.mean) + noise @ self.cholesky.T
         return records
 
     def log_density(self, x: ArrayLike) -> _Floats:

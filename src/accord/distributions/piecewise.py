@@ -8,13 +8,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, outside_atoms
 from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers, normalised
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Piecewise"]
 
@@ -90,7 +91,7 @@ class Piecewise:
             heights: _Floats = np.log(np.array(self.masses)) - logs
         return heights
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, 1).
 
         Parameters
@@ -106,7 +107,7 @@ class Piecewise:
         picks = np.searchsorted(steps / steps[-1], generator.random(count), side="right")
         low, high, share = ends[picks], ends[picks + 1], generator.random(count)
         half = high / 2 - low / 2
-        records: Records = np.clip(low + half * share + half * share, low, high)[:, None]
+        records: Rows = np.clip(low + half * share + half * share, low, high)[:, None]
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

@@ -7,13 +7,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, every_column, inside_atoms
 from accord.distributions._points import Points
 from accord.distributions.categorical import as_labels, label_array, label_indices
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["PointMass"]
 
@@ -74,7 +75,7 @@ class PointMass:
         """Counting measure on the value."""
         return Measure.COUNTING
 
-    def sample(self, size: int, generator: Generator) -> Records:  # noqa: ARG002 - nothing is random
+    def sample(self, size: int, generator: Generator) -> Rows:  # noqa: ARG002 - nothing is random
         """Return the value ``size`` times, shape (size, d).
 
         Parameters
@@ -87,7 +88,7 @@ class PointMass:
         """
         count = _check.integer("size", size, least=0)
         row = label_array([self.label]) if self.vector is None else np.array(self.vector)
-        records: Records = np.repeat(row[None, :], count, axis=0)
+        records: Rows = np.repeat(row[None, :], count, axis=0)
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtr, pdtrc
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, every_column, inside_atoms
 from accord.distributions._points import Points
 from accord.distributions._weights import finite_numbers
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Poisson"]
 
@@ -77,7 +78,7 @@ class Poisson:
         """Counting measure on the whole numbers."""
         return Measure.COUNTING
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent counts as floats, shape (size, 1).
 
         Parameters
@@ -89,7 +90,7 @@ class Poisson:
 
         """
         count = _check.integer("size", size, least=0)
-        records: Records = generator.poisson(self.rate, size=(count, 1)).astype(np.float64)
+        records: Rows = generator.poisson(self.rate, size=(count, 1)).astype(np.float64)
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

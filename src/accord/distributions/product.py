@@ -8,7 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Distribution, Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import (
     Flags,
     atom_columns,
@@ -19,9 +22,7 @@ from accord.distributions._measured import (
 )
 from accord.distributions._points import Points, box_corners
 from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Distribution, Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Product"]
 
@@ -92,7 +93,7 @@ class Product:
         ends = np.cumsum([0, *(part.dimension for part in self.factors)]).tolist()
         return tuple(pairwise(ends))
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, d).
 
         Parameters
@@ -106,7 +107,7 @@ class Product:
         count = _check.integer("size", size, least=0)
         drawn = [part.sample(count, generator) for part in self.factors]
         kinds = {records.dtype for records in drawn}
-        table: Records = np.empty((count, self.dimension), dtype=kinds.pop() if len(kinds) == 1 else object)
+        table: Rows = np.empty((count, self.dimension), dtype=kinds.pop() if len(kinds) == 1 else object)
         for (first, last), records in zip(self.spans, drawn, strict=True):
             table[:, first:last] = records
         return table

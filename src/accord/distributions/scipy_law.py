@@ -8,12 +8,13 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, outside_atoms
 from accord.distributions._points import Points
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["ScipyLaw"]
 
@@ -110,7 +111,7 @@ class ScipyLaw:
         low, high = _family(self.family).support(*self.shapes, loc=self.loc, scale=self.scale)
         return float(low), float(high)
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent numbers, shape (size, 1).
 
         Parameters
@@ -124,7 +125,7 @@ class ScipyLaw:
         count = _check.integer("size", size, least=0)
         law = _family(self.family)
         drawn = law.rvs(*self.shapes, loc=self.loc, scale=self.scale, size=count, random_state=generator)
-        records: Records = np.asarray(drawn, dtype=np.float64).reshape(count, 1)
+        records: Rows = np.asarray(drawn, dtype=np.float64).reshape(count, 1)
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord.distributions._alone import alone
+from accord.core.alone import alone
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
 from accord.distributions._measured import Flags, atom_columns, log_density_at
 from accord.distributions._own import is_own
 from accord.distributions._points import Points
-from accord.distributions.protocol import Distribution
-from accord.errors import InvalidParameter
 
 __all__ = ["log_densities"]
 

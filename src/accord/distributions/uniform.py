@@ -8,13 +8,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions._measured import Flags, outside_atoms
 from accord.distributions._points import Points, box_corners
 from accord.distributions._weights import finite_numbers
-from accord.distributions.protocol import Measure, Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["Uniform"]
 
@@ -84,7 +85,7 @@ class Uniform:
         """Logarithm of the volume of the box."""
         return math.fsum(_log_width(low, high) for low, high in zip(self.low, self.high, strict=True))
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, d).
 
         Parameters
@@ -99,7 +100,7 @@ class Uniform:
         share = generator.random((count, self.dimension))
         low, high = np.array(self.low), np.array(self.high)
         half = high / 2 - low / 2
-        records: Records = np.clip(low + half * share + half * share, low, high)
+        records: Rows = np.clip(low + half * share + half * share, low, high)
         return records
 
     def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:

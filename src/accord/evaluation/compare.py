@@ -9,10 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord.errors import DataError, InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import DataError, InvalidParameter
+from accord.core.shared import SharedRandomness
 from accord.evaluation._codes import coding_of, shares
-from accord.randomness import SharedRandomness
 from accord.tables import Schema
 
 __all__ = ["ColumnDistance", "Evaluation", "PairDistance", "evaluate"]

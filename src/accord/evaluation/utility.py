@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.turns import turn
-from accord.errors import DataError, InvalidParameter
-from accord.randomness import SharedRandomness
+from accord.core.alone import turn
+from accord.core.errors import DataError, InvalidParameter
+from accord.core.shared import SharedRandomness
 from accord.tables import Schema
 
 __all__ = ["Utility", "train_synthetic_test_real"]

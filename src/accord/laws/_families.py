@@ -7,8 +7,8 @@ from itertools import chain, product
 
 import numpy as np
 
+from accord.core.errors import InvalidParameter
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, Normal, PointMass, Product, Uniform
-from accord.errors import InvalidParameter
 from accord.laws.finite import FiniteLaw
 
 __all__ = ["as_finite", "as_product", "holds_labels", "simplified"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
 __all__ = ["key_of", "labelled"]
 

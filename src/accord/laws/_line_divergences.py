@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.laws._line import Cuts, Line, cuts
 from accord.laws._quadrature import integrals
 

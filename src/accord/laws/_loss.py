@@ -6,9 +6,9 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_E
 from fractions import Fraction
 from typing import final
 
-from accord import _check
-from accord._exact import Number, exp_lower, exp_upper
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, exp_lower, exp_upper
 
 __all__ = ["Loss", "loss"]
 

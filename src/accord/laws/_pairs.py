@@ -7,7 +7,7 @@ from itertools import compress, repeat
 from operator import gt, mul
 from typing import final
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.laws.finite import FiniteLaw
 
 __all__ = ["Event", "Pair", "best_event", "side_by_side"]

@@ -4,7 +4,7 @@ import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from accord._exact import to_fraction
+from accord.core.exact import to_fraction
 
 __all__ = ["float_above", "log_above", "root_above"]
 

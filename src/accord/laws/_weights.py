@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 
 __all__ = ["whole_numbers"]
 

@@ -6,14 +6,14 @@ from fractions import Fraction
 from itertools import combinations, compress
 from typing import Any, final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring
 from accord.laws._labels import key_of
 from accord.laws._loss import Loss, loss
 from accord.laws._pairs import Event, best_event, side_by_side
 from accord.laws.kernel import FiniteKernel
-from accord.privacy import Neighbouring
 
 __all__ = ["DPCheck", "Witness", "check_dp"]
 

@@ -4,8 +4,8 @@ import math
 from fractions import Fraction
 from typing import overload
 
+from accord.core.errors import InvalidParameter
 from accord.distributions import Categorical, Distribution, Measure, Normal, Product, Uniform
-from accord.errors import InvalidParameter
 from accord.laws._families import as_finite, as_product, holds_labels, simplified
 from accord.laws._finite_divergences import finite_hellinger, finite_kl_divergence, finite_total_variation
 from accord.laws._line import Line, take_apart

@@ -7,13 +7,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.shared import Generator
 from accord.distributions import Distribution, Mixture
 from accord.distributions._measured import Flags, atom_columns, log_density_at, union
 from accord.distributions._points import Points
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
 
 __all__ = ["Estimate", "estimate_total_variation"]
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Self, final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.laws._labels import key_of, labelled
 from accord.laws._weights import whole_numbers
 

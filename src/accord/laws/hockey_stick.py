@@ -4,9 +4,9 @@ import math
 from fractions import Fraction
 from itertools import compress
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.laws._loss import loss
 from accord.laws._pairs import Pair, best_event, side_by_side
 from accord.laws._rounding import log_above

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self, final
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.laws._labels import key_of, labelled
 from accord.laws.finite import FiniteLaw
 

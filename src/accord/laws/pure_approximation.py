@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord._exact import Number
+from accord.core.exact import Number
 from accord.laws._loss import loss
 from accord.laws._pairs import Pair, side_by_side
 from accord.laws.finite import FiniteLaw

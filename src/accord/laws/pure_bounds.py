@@ -3,9 +3,9 @@
 from fractions import Fraction
 from typing import Literal
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.laws._loss import Loss, loss
 from accord.laws._rounding import float_above
 

@@ -6,7 +6,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.learners._estimators import is_scikit
 
 __all__ = ["AffineMap", "affine_map", "split"]

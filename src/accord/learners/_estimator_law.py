@@ -9,12 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord.distributions import Measure, Records
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.alone import ambient_seed
+from accord.core.coupling import Measure
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
+from accord.distributions import Rows
 from accord.learners._affine import AffineMap, split
 from accord.learners._estimators import quiet, reseed
-from accord.randomness import Generator, ambient_seed
 
 __all__ = ["EstimatorLaw"]
 
@@ -62,7 +64,7 @@ class EstimatorLaw:
         """Lebesgue measure on R^d."""
         return Measure.LEBESGUE
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` rows, shape (size, d).
 
         Parameters
@@ -84,7 +86,7 @@ class EstimatorLaw:
         if len(rows) < count:
             raise InvalidParameter(f"sample of {self.name} gives fewer rows than it was asked for.")
         mixed = rows[generator.permutation(len(rows))[:count]]
-        records: Records = mixed if self.before is None else self.before.back(mixed)
+        records: Rows = mixed if self.before is None else self.before.back(mixed)
         return records
 
     def _draw(self, size: int, seed: int) -> _Floats:

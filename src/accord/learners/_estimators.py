@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from accord.core.turns import turn
-from accord.errors import InvalidParameter
-from accord.randomness import Generator, SharedRandomness
+from accord.core.alone import turn
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator, SharedRandomness
 
 __all__ = [
     "check_estimator",

@@ -8,8 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.distributions import Bounded, Distribution, Measure, OnALine, bounded, on_a_line
-from accord.randomness import SharedRandomness
+from accord.core.coupling import Distribution, Measure
+from accord.core.shared import SharedRandomness
+from accord.distributions import Bounded, OnALine, bounded, on_a_line
 
 __all__ = ["LineCells", "cut_line", "line_laws"]
 

@@ -8,9 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.distributions import Distribution, log_densities
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness
+from accord.distributions import log_densities
 
 __all__ = ["FAILURE", "SimulatedSets", "simulated_sets"]
 

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import FitFailed
+from accord.core.errors import FitFailed
 
 __all__ = ["fail", "finite_rows", "number_table"]
 

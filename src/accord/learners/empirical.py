@@ -7,12 +7,12 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Cells
+from accord.core import check as _check
+from accord.core.cells import Cells
+from accord.core.errors import FitFailed, InvalidParameter
+from accord.core.exact import Number
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
-from accord.errors import FitFailed, InvalidParameter
 from accord.learners._counts import records_for, smoothed, tuple_total_variation
 
 __all__ = ["EmpiricalLearner"]

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Cells
+from accord.core import check as _check
+from accord.core.cells import Cells
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.distributions import Normal
-from accord.errors import InvalidParameter
 from accord.learners._normal_accuracy import expected_kl
 from accord.learners._pivots import least_records
 from accord.learners._tables import fail, finite_rows

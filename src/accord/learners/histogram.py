@@ -6,11 +6,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Cells
+from accord.core import check as _check
+from accord.core.cells import Cells
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.distributions import Piecewise
-from accord.errors import InvalidParameter
 from accord.learners._counts import records_for, smoothed, tuple_total_variation
 from accord.learners._tables import fail, number_table
 

@@ -7,12 +7,13 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Cells
-from accord.distributions import Categorical, Distribution
+from accord.core import check as _check
+from accord.core.cells import Cells
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.distributions import Categorical
 from accord.distributions.categorical import label_indices, label_keys
-from accord.errors import InvalidParameter
 from accord.laws import FiniteLaw
 from accord.learners._deviation import records_for_deviation
 from accord.learners._line_cells import cut_line, line_laws

@@ -6,15 +6,15 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Cells
+from accord.core import check as _check
+from accord.core.cells import Cells
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.shared import SharedRandomness
 from accord.distributions import Mixture
-from accord.errors import InvalidParameter
 from accord.learners._estimators import one_thread, quiet, scikit_module
 from accord.learners._scikit_mixtures import as_law, parameters
 from accord.learners._tables import fail, finite_rows
-from accord.randomness import SharedRandomness
 
 __all__ = ["MixtureLearner"]
 

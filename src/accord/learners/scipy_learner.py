@@ -8,13 +8,13 @@ from typing import Any, ClassVar, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord.core import Cells
+from accord.core import check as _check
+from accord.core.alone import ambient_seed
+from accord.core.cells import Cells
+from accord.core.errors import InvalidParameter
 from accord.distributions import ScipyLaw
-from accord.errors import InvalidParameter
 from accord.learners._estimators import quiet
 from accord.learners._tables import fail, finite_rows
-from accord.randomness import ambient_seed
 
 __all__ = ["ScipyLearner"]
 

@@ -6,9 +6,12 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core import Cells
-from accord.distributions import Distribution, Mixture
-from accord.errors import InvalidParameter
+from accord.core.alone import ambient_seed
+from accord.core.cells import Cells
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness
+from accord.distributions import Mixture
 from accord.learners._affine import AffineMap, affine_map, split
 from accord.learners._estimator_law import EstimatorLaw
 from accord.learners._estimators import (
@@ -23,7 +26,6 @@ from accord.learners._estimators import (
 )
 from accord.learners._scikit_mixtures import as_law, is_mixture, parameters
 from accord.learners._tables import fail, finite_rows
-from accord.randomness import SharedRandomness, ambient_seed
 
 __all__ = ["SklearnLearner"]
 

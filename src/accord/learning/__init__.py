@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from accord._abstain import ABSTAIN
+from accord.core.aggregate import aggregate
+from accord.core.blocks import partition
+from accord.core.coupling import ABSTAIN
+from accord.core.isolation import Isolation
 from accord.learning._surplus import RecordsUse
-from accord.learning.aggregate import aggregate
 from accord.learning.agnostic import AgnosticPrivateLearner
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import partition
 from accord.learning.boosted import BoostedPrivateLearner
-from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.learning.synthesis import SamplePlan, Synthesis, sample_plan, sample_rows, synthesise
 from accord.learning.two_stage import CoarseRelease, CoarseVotes, TwoStageSampler

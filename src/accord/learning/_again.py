@@ -4,11 +4,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
+from accord.core.coupling import Learner
+from accord.core.isolation import Isolation
+from accord.core.release import NoAnswer, NoAnswerType
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.learners import Learner
-from accord.learning.isolation import Isolation
-from accord.privacy import NoAnswer, NoAnswerType
 
 __all__ = ["learn_again"]
 

@@ -6,12 +6,15 @@ from typing import Any, Protocol, final, runtime_checkable
 
 from numpy.typing import ArrayLike
 
-from accord import _check
-from accord._exact import Number
-from accord.couplings import Coupling
-from accord.errors import InvalidParameter
-from accord.privacy import ApproxDP, Neighbouring, PureDP, Release, basic_composition
-from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.core import check as _check
+from accord.core.coupling import Coupling
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
+from accord.core.release import Release
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
+from accord.privacy import basic_composition
 
 __all__ = ["CoarseRelease", "CoarseVotes", "stages_of"]
 

@@ -4,18 +4,11 @@ import math
 
 import numpy as np
 
-from accord.couplings import (
-    AtomRace,
-    Coupling,
-    HashedLattice,
-    NormalLattice,
-    PoissonCoupling,
-    RaceCoupling,
-    RecordByRecord,
-)
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.couplings import AtomRace, HashedLattice, NormalLattice, PoissonCoupling, RaceCoupling, RecordByRecord
 from accord.distributions import Atoms, Bounded, Categorical, Distribution, Measure, Mixture, PointMass
-from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
 from accord.learning._listed import ListedLaws
 from accord.learning.traits import listed_laws
 

@@ -6,12 +6,11 @@ from typing import final
 
 import numpy as np
 
-from accord._abstain import ABSTAIN, Abstain
-from accord.couplings import Coupled, Coupling, Premises
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Premises
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
 from accord.learning._premises import stated_premises
-from accord.randomness import SharedRandomness
 
 __all__ = ["ListedLaws"]
 

@@ -10,12 +10,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness
 from accord.distributions import Categorical, Distribution
-from accord.distributions._alone import alone
 from accord.distributions.categorical import label_keys
-from accord.errors import InvalidParameter
 from accord.laws import estimate_total_variation, total_variation
-from accord.randomness import SharedRandomness
 
 __all__ = ["Nearness", "most_neighbours"]
 

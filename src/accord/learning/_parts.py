@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from accord.core import Records
-from accord.learning.blocks import Progress, partition, relation_of
-from accord.privacy import ApproxDP, parallel_composition
-from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.core.blocks import Progress, partition, relation_of
+from accord.core.guarantee import ApproxDP
+from accord.core.records import Records
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
+from accord.privacy import parallel_composition
 
 __all__ = ["cut_into_parts", "of_one_part", "together"]
 

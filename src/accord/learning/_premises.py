@@ -1,7 +1,7 @@
 """Whether a theorem may rest on a coupling: what it states of its marginals and its agreement."""
 
-from accord.couplings import Coupling, Premises, StatesPremises
-from accord.errors import InvalidParameter
+from accord.core.coupling import Coupling, Premises, StatesPremises
+from accord.core.errors import InvalidParameter
 
 __all__ = ["require_premises", "stated_premises"]
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 
-from accord.errors import AccordError, NotEnoughRecords
+from accord.core.errors import AccordError, NotEnoughRecords
 from accord.planning import Plan
 
 __all__ = ["not_enough"]

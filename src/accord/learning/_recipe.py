@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from accord.couplings import Coupling, ParameterRounding, ShiftRounding
-from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, Learner
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.couplings import ParameterRounding, ShiftRounding
+from accord.learners import EmpiricalLearner
 from accord.learning._grand import joint_coupling, tuple_coupling
 from accord.learning._premises import require_premises
 from accord.learning._rounded_labels import CellModel, Frequencies, RootModel, Roots

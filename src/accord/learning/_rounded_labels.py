@@ -7,11 +7,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core import Cells
+from accord.core.cells import Cells
+from accord.core.errors import FitFailed
+from accord.core.shared import SharedRandomness
 from accord.distributions import Categorical, PointMass
 from accord.distributions.categorical import label_indices
-from accord.errors import FitFailed
-from accord.randomness import SharedRandomness
 
 __all__ = ["CellModel", "Frequencies", "RootModel", "Roots"]
 

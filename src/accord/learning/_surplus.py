@@ -6,11 +6,12 @@ from typing import final
 
 import numpy as np
 
-from accord.core import Records
-from accord.errors import InvalidParameter
-from accord.learning.blocks import order_of_units
+from accord.core.blocks import order_of_units
+from accord.core.errors import InvalidParameter
+from accord.core.records import Records
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.planning import Certificate, Plan
-from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = ["RecordsUse", "block_size_for", "leave_out"]
 

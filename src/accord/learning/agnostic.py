@@ -8,22 +8,27 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, judge, within_larger
-from accord.couplings import Coupling
+from accord.core import check as _check
+from accord.core.blocks import Progress, child_key
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Isolation
+from accord.core.records import Records
+from accord.core.release import NoAnswer, NoAnswerType, Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.verdict import judge, within_larger
 from accord.distributions import Distribution
 from accord.distributions.categorical import label_array
-from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, Learner
+from accord.learners import EmpiricalLearner
 from accord.learning._again import learn_again
 from accord.learning._grand import single_coupling
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._premises import require_premises
 from accord.learning._reach import not_enough
-from accord.learning.blocks import Progress, child_key
-from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import verdicts_of
@@ -31,9 +36,6 @@ from accord.ledger import Ledger, spending
 from accord.planning import Plan
 from accord.planning import plan as plan_sizes
 from accord.planning.plan import Method
-from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["AgnosticPrivateLearner"]
 

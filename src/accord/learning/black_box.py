@@ -8,20 +8,24 @@ from typing import final
 
 from numpy.typing import ArrayLike
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Records, Verdict, judge, within_larger
-from accord.couplings import Coupling
+from accord.core import check as _check
+from accord.core.blocks import Progress, child_key
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Isolation
+from accord.core.records import Records
+from accord.core.release import NoAnswer, NoAnswerType, Release
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.verdict import Verdict, judge, within_larger
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.learners import Learner
 from accord.learning._again import learn_again
 from accord.learning._reach import not_enough
 from accord.learning._recipe import recipe_for
 from accord.learning._surplus import RecordsUse, block_size_for, leave_out
-from accord.learning.blocks import Progress, child_key
 from accord.learning.families import family_of
-from accord.learning.isolation import Isolation
 from accord.learning.sampler import PrivateSampler
 from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import of_blocks, verdicts_of
@@ -29,8 +33,6 @@ from accord.ledger import Ledger
 from accord.planning import Plan, TheoremSizes, theorem_sizes
 from accord.planning import plan as plan_sizes
 from accord.planning.plan import Method
-from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["PrivateLearner", "TheoremSizes", "theorem_sizes"]
 

@@ -7,28 +7,30 @@ from typing import final
 
 from numpy.typing import ArrayLike
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, judge, within_larger
-from accord.couplings import Coupling
+from accord.core import check as _check
+from accord.core.blocks import Progress, child_key
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Isolation
+from accord.core.records import Records
+from accord.core.release import NoAnswer, NoAnswerType, Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.verdict import judge, within_larger
 from accord.distributions import Categorical, Distribution, Measure, on_a_line
-from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, MinimumDistanceLearner
 from accord.learning._neighbours import Nearness, most_neighbours
 from accord.learning._parts import cut_into_parts, of_one_part, together
 from accord.learning._reach import not_enough
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress, child_key
-from accord.learning.isolation import Isolation
 from accord.learning.traits import read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.planning import Plan, boosted_sizes, plan
 from accord.planning.plan import Method
-from accord.privacy import ApproxDP, NoAnswer, NoAnswerType, Release
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["BoostedPrivateLearner"]
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import final
 
-from accord.couplings import Coupling, NormalLattice, RaceCoupling, ShiftRounding
-from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, GaussianLearner, Learner
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.couplings import NormalLattice, RaceCoupling, ShiftRounding
+from accord.learners import EmpiricalLearner, GaussianLearner
 
 __all__ = ["Family", "family_of"]
 

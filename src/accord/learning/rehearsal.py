@@ -8,18 +8,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord.core import Cells, cells_read_by
-from accord.core._cells import labels_in, numbers_in
-from accord.couplings import Coupling, TupleReference
+from accord.core.aggregate import is_isolated
+from accord.core.alone import alone
+from accord.core.cells import Cells, labels_in, numbers_in
+from accord.core.coupling import ABSTAIN, Coupling, Learner
+from accord.core.errors import InvalidParameter
+from accord.core.isolation import Fitted, Isolation, SealedLaw, couple_apart
+from accord.core.records import cells_read_by
+from accord.core.shared import SharedRandomness
+from accord.couplings import TupleReference
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.learners import Learner
-from accord.learning._apart import couple_apart
-from accord.learning.aggregate import is_isolated
-from accord.learning.isolation import Fitted, Isolation, SealedLaw
-from accord.randomness import SharedRandomness
 
 __all__ = ["MOST_ROWS", "continuous_tables", "rehearse_votes"]
 

@@ -6,27 +6,29 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, Verdict, judge
-from accord.couplings import Coupling
-from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learners import Learner
+from accord.core import check as _check
+from accord.core.aggregate import aggregate, coupling_charge, is_isolated, selection
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.blocks import Progress, fit_blocks, partition, relation_of
+from accord.core.coupling import Coupling, Learner
+from accord.core.errors import InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.isolation import Isolation
+from accord.core.records import Records
+from accord.core.release import Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.stable_mode import StableMode
+from accord.core.verdict import Verdict, judge
 from accord.learning._rounded_labels import Frequencies, Roots
-from accord.learning.aggregate import aggregate, coupling_charge, is_isolated, selection
-from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
 from accord.learning.families import family_of
-from accord.learning.isolation import Isolation
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.traits import columns_of, least_records, read_for
 from accord.learning.verdicts import of_blocks, verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
-from accord.mechanisms import BestOfDraws, StableMode
-from accord.privacy import ApproxDP, Neighbouring, Release
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["PrivateSampler"]
 

@@ -7,22 +7,23 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Records, judge, within_larger
+from accord.core import check as _check
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.blocks import Progress
+from accord.core.coupling import Learner
+from accord.core.errors import InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.records import Records
+from accord.core.release import Composed, NoAnswerType, Stage
+from accord.core.shared import SharedRandomness
+from accord.core.verdict import judge, within_larger
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learners import Learner
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress
 from accord.learning.families import Family, family_of
 from accord.learning.traits import read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger
-from accord.mechanisms import BestOfDraws
-from accord.privacy import ApproxDP, NoAnswerType, PureDP
-from accord.privacy.stages import Composed, Stage
-from accord.randomness import SharedRandomness
 
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
 

@@ -9,39 +9,35 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, judge, within_larger
-from accord.couplings import Coupling, ModelReference, NormalReference, TwoStageCoupling, widened
+from accord.core import check as _check
+from accord.core.aggregate import aggregate, selection
+from accord.core.alone import alone
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.blocks import Progress, fit_blocks, partition, relation_of
+from accord.core.coupling import ABSTAIN, Coupling, Learner
+from accord.core.errors import FitFailed, InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
+from accord.core.isolation import Fitted, Isolation, SealedLaw
+from accord.core.records import Records
+from accord.core.release import NoAnswer, NoAnswerType, Release, Stage, composing, note
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.stable_mode import StableMode
+from accord.core.verdict import judge, within_larger
+from accord.couplings import ModelReference, NormalReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Normal
-from accord.distributions._alone import alone
-from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords
-from accord.learners import GaussianLearner, Learner
+from accord.learners import GaussianLearner
 from accord.learning._coarse_stage import CoarseRelease, CoarseVotes, stages_of
-from accord.learning.aggregate import aggregate, selection
 from accord.learning.black_box import PrivateLearner
-from accord.learning.blocks import Progress, fit_blocks, partition, relation_of
-from accord.learning.isolation import Fitted, Isolation, SealedLaw
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
 from accord.learning.traits import least_records, read_for
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
-from accord.mechanisms import BestOfDraws, StableMode
-from accord.privacy import (
-    ApproxDP,
-    Neighbouring,
-    NoAnswer,
-    NoAnswerType,
-    PureDP,
-    Release,
-)
-from accord.privacy.stages import Stage, composing, note
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["CoarseRelease", "CoarseVotes", "TwoStageSampler"]
 

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from accord.core import Verdict
-from accord.learners import Learner
+from accord.core.coupling import Learner
+from accord.core.guarantee import ApproxDP
+from accord.core.verdict import Verdict
 from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.learning.families import family_of
-from accord.privacy import ApproxDP
 from accord.privacy.verdicts import FAIR, WEIGHTED, of_delta, of_sizes, too_few
 from accord.tables.names import shown
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.ledger._postgres import PostgresStore, create_tables
 from accord.ledger._sqlite import SqliteStore, create_file
 from accord.ledger._store import Store

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import parse_qs, urlsplit
 
-from accord.errors import InvalidParameter, LedgerError
+from accord.core.errors import InvalidParameter, LedgerError
 from accord.ledger._forks import close_at_fork
 from accord.ledger._postgres_schema import SCRIPT, TRIGGERS
 from accord.ledger.entry import COLUMNS, Cell, Entry

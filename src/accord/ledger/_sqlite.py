@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, final
 
-from accord.errors import LedgerError
+from accord.core.errors import LedgerError
 from accord.ledger._forks import close_at_fork
 from accord.ledger._sqlite_errors import translated
 from accord.ledger._sqlite_file import (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from accord.errors import LedgerError
+from accord.core.errors import LedgerError
 
 __all__ = ["translated"]
 

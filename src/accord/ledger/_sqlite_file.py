@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from accord.errors import LedgerError
+from accord.core.errors import LedgerError
 
 __all__ = [
     "COMPANIONS",

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, final
 
-from accord.errors import LedgerError
+from accord.core.errors import LedgerError
+from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.ledger.entry import GENESIS, Entry
-from accord.privacy import ApproxDP, Neighbouring
 
 __all__ = ["Account", "Statement"]
 

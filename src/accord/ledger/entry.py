@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Final, final
 
-from accord.errors import LedgerError
-from accord.privacy import Neighbouring
+from accord.core.errors import LedgerError
+from accord.core.guarantee import Neighbouring
 
 __all__ = ["COLUMNS", "FORMAT", "GENESIS", "KINDS", "Cell", "Entry"]
 

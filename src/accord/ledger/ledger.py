@@ -6,16 +6,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import BudgetExceeded, InvalidParameter, LedgerError
+from accord.core import check as _check
+from accord.core.errors import BudgetExceeded, InvalidParameter, LedgerError
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.ledger import _words
 from accord.ledger._places import create_store, open_store
 from accord.ledger.account import Account, Statement
 from accord.ledger.entry import Entry
 from accord.ledger.totals import Total, totals
 from accord.ledger.verification import Verification, verify
-from accord.privacy import ApproxDP, Neighbouring, PureDP
 
 __all__ = ["Ledger"]
 

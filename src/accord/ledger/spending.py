@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from accord.core import Verdict, tell
-from accord.errors import AccordError
+from accord.core.errors import AccordError
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.verdict import Verdict, tell
 from accord.ledger import _words
 from accord.ledger.ledger import Ledger
-from accord.privacy import ApproxDP, PureDP
 
 __all__ = ["SPENT", "UNCONFIRMED", "spending"]
 

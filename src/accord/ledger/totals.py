@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Final, final
 
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.ledger.account import Account
-from accord.privacy import ApproxDP, NoGuarantee, PureDP, composition_table
+from accord.privacy import NoGuarantee, composition_table
 
 __all__ = ["Total", "totals"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from accord.errors import InvalidParameter, LedgerError
+from accord.core.errors import InvalidParameter, LedgerError
 from accord.ledger._places import open_store
 from accord.ledger._store import Store
 from accord.ledger.account import Account

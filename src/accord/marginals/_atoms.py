@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.secret import PrivateRandomness
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
-from accord.randomness import PrivateRandomness
 
 __all__ = ["epsilon_to_find", "frequent_values", "stable_histogram", "whole_histogram", "with_atoms"]
 

@@ -16,7 +16,7 @@ from accord.accounting import (
     PrivacyLoss,
 )
 from accord.accounting.of_stages import LARGEST_EXACT, Losses, composed_epsilon
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
 __all__ = ["ROOT_2", "Noise", "Step", "calibrated", "planned_losses", "total_epsilon"]
 

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core import Records
+from accord.core.records import Records
 
 __all__ = ["WHOLE", "Counted", "unit_weights"]
 

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.randomness import Generator
+from accord.core.shared import Generator
 
 __all__ = ["DenseEngine", "Levels", "Tables"]
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from accord.core.secret import PrivateRandomness
 from accord.marginals._quantiles import Sorted, choose_point, dyadic_grid
 from accord.mechanisms import AboveThreshold
-from accord.randomness import PrivateRandomness
 
 __all__ = ["check_ends", "ends_around", "private_ends", "units_for_ends"]
 

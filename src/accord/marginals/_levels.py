@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.randomness import Generator
+from accord.core.shared import Generator
 
 __all__ = ["even_levels", "independent_levels"]
 

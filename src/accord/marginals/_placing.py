@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import Generator
 from accord.marginals._coarse import Grouping
 from accord.marginals.domain import Column
-from accord.randomness import Generator
 
 __all__ = ["draw_within", "latent_correlations", "place_within", "prediction_scores"]
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from accord.core.guarantee import ApproxDP
 from accord.marginals._budget import Noise, Step, calibrated, total_epsilon
 from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.plan import LARGEST_SCORE, ExpectedError, MarginalPlan, expected_error, noise_size, sizes_of
-from accord.privacy import ApproxDP
 
 __all__ = ["CHOICE", "CHOSEN", "FULL", "ONES", "PRODUCTS", "RARE", "SQUARES", "make_plan", "pair_name"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.accounting.of_stages import GRAIN
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.release import composing
+from accord.core.secret import PrivateRandomness
 from accord.mechanisms import Exponential
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness
 
 __all__ = ["Sorted", "check_quantiles", "choose_point", "dyadic_grid", "quantile_edges", "split_scores"]
 

@@ -9,6 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.release import named
+from accord.core.secret import PrivateRandomness
 from accord.marginals._budget import ROOT_2, Step
 from accord.marginals._coarse import Grouping, grouped, nearest_law_of_some, told_apart
 from accord.marginals._counts import Counted
@@ -22,8 +24,6 @@ from accord.marginals.domain import ColumnKind, Domain
 from accord.marginals.model import MarginalModel
 from accord.marginals.plan import LARGEST_SCORE, SCORE, MarginalPlan, expected_error
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
-from accord.privacy.stages import named
-from accord.randomness import PrivateRandomness
 
 __all__ = ["Run"]
 

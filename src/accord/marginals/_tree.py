@@ -7,9 +7,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import Generator
 from accord.marginals._dense import Levels, Tables
 from accord.marginals._junction import junction_tree
-from accord.randomness import Generator
 
 __all__ = ["TreeEngine"]
 

@@ -8,19 +8,20 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, table_of_numbers
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
+from accord.core.records import Records, table_of_numbers
+from accord.core.release import Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import Generator
 from accord.marginals._atoms import epsilon_to_find, frequent_values, stable_histogram, with_atoms
 from accord.marginals._counts import WHOLE, unit_weights
 from accord.marginals._ends import check_ends, ends_around, private_ends, units_for_ends
 from accord.marginals._quantiles import Sorted, check_quantiles, quantile_edges
 from accord.marginals.domain import Column, ColumnKind
-from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
-from accord.privacy.stages import composing
-from accord.randomness import Generator, PrivateRandomness, require_private
 
 __all__ = ["NumericBinning"]
 

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord.core import table_of_numbers
-from accord.errors import DataError, InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import DataError, InvalidParameter
+from accord.core.records import table_of_numbers
 
 __all__ = ["Column", "ColumnKind", "Domain"]
 

@@ -7,11 +7,15 @@ from typing import final
 
 from numpy.typing import ArrayLike
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records, Verdict, judge
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.records import Records
+from accord.core.release import Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.verdict import Verdict, judge
 from accord.ledger import Ledger, spending
 from accord.marginals._budget import planned_losses
 from accord.marginals._counts import WHOLE, Counted, unit_weights
@@ -20,10 +24,7 @@ from accord.marginals._run import Run
 from accord.marginals.domain import Domain
 from accord.marginals.model import MarginalModel
 from accord.marginals.plan import MarginalPlan
-from accord.privacy import ApproxDP, Neighbouring, Release
-from accord.privacy.stages import composing
 from accord.privacy.verdicts import WEIGHTED, of_delta, of_sizes
-from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["MarginalLearner"]
 

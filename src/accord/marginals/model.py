@@ -8,9 +8,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions import Measure
-from accord.errors import InvalidParameter
 from accord.marginals._coarse import Grouping
 from accord.marginals._dense import DenseEngine
 from accord.marginals._errors import ModelErrors
@@ -18,7 +19,6 @@ from accord.marginals._levels import even_levels, independent_levels
 from accord.marginals._placing import draw_within, latent_correlations, place_within, prediction_scores
 from accord.marginals._tree import TreeEngine
 from accord.marginals.domain import ColumnKind, Domain
-from accord.randomness import Generator
 
 __all__ = ["MarginalModel"]
 

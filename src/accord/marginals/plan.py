@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from accord.core.guarantee import ApproxDP
 from accord.marginals._budget import Step
-from accord.privacy import ApproxDP
 
 __all__ = ["LARGEST_SCORE", "SCORE", "ExpectedError", "MarginalPlan", "Mode", "expected_error", "sizes_of"]
 

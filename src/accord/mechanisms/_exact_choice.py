@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import AccordError
+from accord.core.errors import AccordError
+from accord.core.secret import PrivateRandomness
 from accord.mechanisms._score_weights import LOWEST_BIT
 from accord.mechanisms._scores import BLOCK, blocks
-from accord.randomness import PrivateRandomness
 
 __all__ = ["Cumulative", "choose", "uniform_index", "whole_weights"]
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from accord._exact import exp_lower, exp_upper
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import exp_lower, exp_upper
 from accord.randomness._table import Bounds, exp_bounds, times
 
 __all__ = ["LARGEST_VARIANCE", "curve", "least_epsilon", "shift_delta", "tail_upper", "zcdp_delta"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord._exact import to_binary_fraction
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import to_binary_fraction
 from accord.mechanisms._integers import is_masked
 
 __all__ = ["from_steps", "read_reals", "to_steps"]

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from functools import lru_cache
 
-from accord._exact import exp_lower
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import exp_lower
 
 __all__ = ["CHANCE_BITS", "level_curve"]
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from accord import _check
-from accord._exact import Number, exp_lower, exp_upper
-from accord.errors import InvalidParameter
-from accord.privacy import Sensitivity
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, exp_lower, exp_upper
+from accord.core.guarantee import Sensitivity
 
 __all__ = ["as_sensitivity", "float_up", "laplace_tail", "least_integer", "miss"]
 

@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._exact import exp_lower
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import exp_lower
 from accord.mechanisms._scores import FARTHEST, blocks, depths
 
 __all__ = ["LOWEST_BIT", "ScoreWeights", "log_upper", "score_weights"]

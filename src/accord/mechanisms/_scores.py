@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
 
 __all__ = ["BLOCK", "FARTHEST", "alive", "blocks", "depths", "read_scores"]
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring, Sensitivity
 from accord.mechanisms._noise_numbers import as_sensitivity, float_up
 from accord.mechanisms._score_weights import ScoreWeights, score_weights
 from accord.mechanisms._scores import alive, read_scores
-from accord.privacy import Neighbouring, Sensitivity
 
 __all__ = ["candidate_weights", "selection_sensitivity", "shortfall", "weights_of"]
 

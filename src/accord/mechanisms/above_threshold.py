@@ -8,13 +8,14 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import NoReturn, final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import AccordError, InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import AccordError, InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import PureDP, Sensitivity
+from accord.core.release import Release, ran
+from accord.core.secret import PrivateRandomness, require_private
 from accord.mechanisms._noise_numbers import as_sensitivity, laplace_tail, least_integer
-from accord.privacy import PureDP, Release, Sensitivity
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, discrete_laplace, require_private
+from accord.randomness import discrete_laplace
 
 __all__ = ["AboveThreshold", "AboveThresholdRun", "RunStopped"]
 

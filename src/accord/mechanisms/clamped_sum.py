@@ -8,11 +8,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.core import Records
-from accord.errors import InvalidParameter
-from accord.privacy import Neighbouring, Sensitivity
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring, Sensitivity
+from accord.core.records import Records
 
 __all__ = ["ClampedSum"]
 

@@ -9,15 +9,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import PureDP, Sensitivity
+from accord.core.release import Release, ran
+from accord.core.secret import PrivateRandomness, require_private
 from accord.mechanisms._grid import from_steps, read_reals, to_steps
 from accord.mechanisms._integers import add_exactly
 from accord.mechanisms._noise_numbers import as_sensitivity, float_up, laplace_tail, least_integer, miss
-from accord.privacy import PureDP, Release, Sensitivity
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, discrete_laplace, require_private
+from accord.randomness import discrete_laplace
 
 __all__ = ["Laplace"]
 

@@ -8,15 +8,16 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import Release, ran
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.votes import Tally, tally
 from accord.mechanisms._level_curve import CHANCE_BITS, level_curve
 from accord.mechanisms._noise_numbers import laplace_tail, least_integer
-from accord.mechanisms.votes import Tally, tally
-from accord.privacy import ApproxDP, Neighbouring, Release
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, discrete_laplace, require_private
+from accord.randomness import discrete_laplace
 
 __all__ = ["LevelSelection", "ThresholdedCounts"]
 
@@ -152,7 +153,7 @@ class ThresholdedCounts:
         ----------
         values
             One level a unit: a sequence, or an array of shape (n,) or (n, m) whose rows are levels, see
-            `accord.mechanisms.votes`. `ABSTAIN` is no level.
+            `accord.core.votes`. `ABSTAIN` is no level.
         randomness
             The operating system's source unless given.
 

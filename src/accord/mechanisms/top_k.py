@@ -8,17 +8,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import PureDP, Sensitivity
+from accord.core.release import Release, ran
+from accord.core.secret import PrivateRandomness, require_private
 from accord.mechanisms._exact_choice import Cumulative, whole_weights
 from accord.mechanisms._score_weights import ScoreWeights
 from accord.mechanisms._scores import read_scores
 from accord.mechanisms._selection import candidate_weights, selection_sensitivity, weights_of
 from accord.mechanisms.exponential import Exponential
-from accord.privacy import PureDP, Release, Sensitivity
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["TopK"]
 

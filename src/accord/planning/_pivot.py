@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 from scipy.special import betaincinv
 
+from accord.core.shared import Generator, SharedRandomness
 from accord.couplings import ShiftRounding
 from accord.distributions import Normal
 from accord.laws import total_variation
 from accord.learners import GaussianLearner
-from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["CONFIDENCE", "PivotDesign", "lower_bound", "simulate"]
 

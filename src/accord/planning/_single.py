@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.mechanisms.exclusive_curve import CHANCE_BITS, exclusive_curve
+from accord.core.curve import CHANCE_BITS, exclusive_curve
 from accord.planning._binomial import law
 
 __all__ = ["GRID", "Single", "TupleVariation", "failure_line", "plan_single"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.planning._verify import check_numbers, resimulate
 
 __all__ = ["METHODS", "Certificate"]

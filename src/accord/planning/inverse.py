@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter, NotEnoughRecords
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
 from accord.planning.plan import LearnerKind, Method, Plan, plan
 
 __all__ = ["needed_epsilon", "reachable_alpha"]

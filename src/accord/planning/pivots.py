@@ -8,9 +8,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.planning._pivot import CONFIDENCE, PivotDesign, lower_bound, simulate
 
 __all__ = ["certify_normal", "design_for", "stored_pivot"]

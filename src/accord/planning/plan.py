@@ -7,9 +7,9 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.planning._roots import FLOOR, plan_roots
 from accord.planning._rounded import plan_rounded

@@ -5,8 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
 from accord.planning.plan import all_plans
 
 __all__ = ["plot_plans"]

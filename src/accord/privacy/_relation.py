@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
-from accord.privacy.guarantees import ApproxDP, PureDP
-from accord.privacy.neighbouring import Neighbouring
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 
 __all__ = ["Relation", "common_relation", "read_guarantees", "refuse_other_relation", "slack"]

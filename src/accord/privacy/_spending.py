@@ -10,9 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import final
 
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import Relation
 from accord.privacy._upper import UP, log_above, lower
-from accord.privacy.guarantees import ApproxDP, PureDP
 
 __all__ = ["Clock", "Spending"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import common_relation, read_guarantees, slack
 from accord.privacy.composition import advanced_composition, advanced_epsilon, sum_of
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.heterogeneous import total_of
 from accord.privacy.no_guarantee import NoGuarantee
 from accord.privacy.optimal import MOST_ROUNDS

@@ -6,12 +6,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import common_relation, read_guarantees
 from accord.privacy._upper import DOWN, UP, exp_above, log_above, lower, root_above, rounded_up, upper
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 
 __all__ = ["LARGEST_EPSILON", "advanced_composition", "advanced_epsilon", "basic_composition", "sum_of"]

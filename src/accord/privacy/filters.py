@@ -4,12 +4,12 @@ import os
 import threading
 from typing import NoReturn, final
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import BudgetExceeded, InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import BudgetExceeded, InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import refuse_other_relation
 from accord.privacy._spending import Spending
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 
 __all__ = ["PrivacyFilter"]

@@ -9,12 +9,12 @@ from functools import reduce
 
 import numpy as np
 
-from accord._exact import Number
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._loss_sums import ROUNDING, least_loss
 from accord.privacy._relation import Relation, common_relation, read_guarantees, slack
 from accord.privacy._upper import exp_above, rounded_up, upper
 from accord.privacy.composition import LARGEST_EPSILON, advanced_epsilon
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 from accord.privacy.optimal import MOST_ROUNDS, left_over, optimum
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord import _check
-from accord._exact import Number
-from accord.privacy.neighbouring import Neighbouring
+from accord.core import check as _check
+from accord.core.exact import Number
+from accord.core.guarantee import Neighbouring
 
 __all__ = ["NoGuarantee"]
 

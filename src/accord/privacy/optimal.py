@@ -3,12 +3,12 @@
 from decimal import Decimal
 from fractions import Fraction
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.privacy._relation import Relation, common_relation, read_guarantees, slack
 from accord.privacy._upper import DOWN, UP, contexts, exp_above, log_above, power_below, rounded_up, upper
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
 
 __all__ = ["MOST_ROUNDS", "left_over", "optimal_composition"]

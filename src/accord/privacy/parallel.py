@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.privacy._relation import Relation, common_relation, read_guarantees
-from accord.privacy.guarantees import ApproxDP, PureDP
-from accord.privacy.neighbouring import Neighbouring
 
 __all__ = ["parallel_composition"]
 

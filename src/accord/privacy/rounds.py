@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
-from accord._exact import Number
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.release import Release
 from accord.privacy._relation import Relation
-from accord.privacy.guarantees import ApproxDP, PureDP
-from accord.privacy.release import Release
 
 __all__ = ["BudgetLedger", "Round", "checked", "runner", "stated_guarantee"]
 

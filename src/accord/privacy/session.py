@@ -5,16 +5,16 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NoReturn, TypeVar, final
 
-from accord._exact import Number
-from accord.core import Verdict, tell
-from accord.errors import AccordError, InvalidParameter
+from accord.core.errors import AccordError, InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.release import Release
+from accord.core.verdict import Verdict, tell
 from accord.privacy._relation import read_guarantees, refuse_other_relation
 from accord.privacy.best import best_composition
 from accord.privacy.composition import basic_composition
 from accord.privacy.filters import PrivacyFilter
-from accord.privacy.guarantees import ApproxDP, PureDP
 from accord.privacy.no_guarantee import NoGuarantee
-from accord.privacy.release import Release
 from accord.privacy.rounds import BudgetLedger, Round, checked, runner, stated_guarantee
 
 __all__ = ["AdaptiveSession"]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from accord.core import Verdict
-from accord.privacy.guarantees import ApproxDP
+from accord.core.guarantee import ApproxDP
+from accord.core.verdict import Verdict
 
 __all__ = ["FAIR", "WEIGHTED", "of_delta", "of_sizes", "too_few"]
 

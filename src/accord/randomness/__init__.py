@@ -1,13 +1,19 @@
 """Two kinds of randomness that cannot be exchanged: secret for releases, shared for blocks."""
 
-from accord.randomness.ambient import ambient_seed
-from accord.randomness.coins import bernoulli, geometric, two_sided_geometric, uniform_below
+from accord.core.alone import ambient_seed
+from accord.core.secret import (
+    PrivateRandomness,
+    bernoulli,
+    geometric,
+    require_private,
+    two_sided_geometric,
+    uniform_below,
+    uniform_order,
+)
+from accord.core.shared import Generator, SharedRandomness, mix, require_shared, uniform_open, word_at
 from accord.randomness.gaussian_cells import discrete_gaussian
 from accord.randomness.laplace_digits import discrete_laplace
-from accord.randomness.orders import uniform_order
-from accord.randomness.private import PrivateRandomness, require_private
 from accord.randomness.secret import SecretStream
-from accord.randomness.shared import Generator, SharedRandomness, mix, require_shared, uniform_open, word_at
 
 __all__ = [
     "Generator",

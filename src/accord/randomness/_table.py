@@ -11,15 +11,14 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_E
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import NoReturn, Protocol, final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import AccordError
-from accord.randomness.private import PrivateRandomness
+from accord.core.secret import PrivateRandomness, stuck
 
-__all__ = ["Bounds", "CellTable", "Cells", "cut_floors", "exp_bounds", "is_below_exp", "powers", "stuck", "times"]
+__all__ = ["Bounds", "CellTable", "Cells", "cut_floors", "exp_bounds", "is_below_exp", "powers", "times"]
 
 Bounds = tuple[int, int]
 """Integers (low, high) with low <= 2^precision * x <= high, for a real x >= 0."""
@@ -108,12 +107,6 @@ def cut_floors(cells: Cells, bits: int) -> tuple[int, ...]:
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
-
-
-def stuck() -> NoReturn:
-    """Refuse a source that gives the same for ever. A true source meets this with a chance below 2^-8000."""
-    message = "the source of randomness repeats itself: nothing was released."
-    raise AccordError(message)
 
 
 def _longer(value: int, bits: int, randomness: PrivateRandomness) -> tuple[int, int]:

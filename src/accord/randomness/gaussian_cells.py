@@ -9,10 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
-from accord.randomness._table import WORD, Bounds, CellTable, exp_bounds, is_below_exp, stuck, times
+from accord.core.errors import InvalidParameter
+from accord.core.secret import PrivateRandomness, stuck
+from accord.randomness._table import WORD, Bounds, CellTable, exp_bounds, is_below_exp, times
 from accord.randomness.laplace_digits import discrete_laplace, place
-from accord.randomness.private import PrivateRandomness
 
 __all__ = ["discrete_gaussian"]
 

@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
-from accord.randomness._table import Bounds, CellTable, exp_bounds, powers, stuck, times
-from accord.randomness.private import PrivateRandomness
+from accord.core.errors import InvalidParameter
+from accord.core.secret import PrivateRandomness, stuck
+from accord.randomness._table import Bounds, CellTable, exp_bounds, powers, times
 
 __all__ = ["discrete_laplace"]
 

@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
-from accord.randomness.shared import SharedRandomness, require_shared
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
 
 __all__ = ["SecretStream"]
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from accord._exact import to_fraction
 from accord.accounting.account import detail_of, rule_of
-from accord.accounting.of_stages import GRAIN, KNOWN, SLACK, rebuilt, total_of
-from accord.errors import InvalidParameter
+from accord.accounting.of_stages import GRAIN, KNOWN, rebuilt, total_of
+from accord.core.errors import InvalidParameter
+from accord.core.exact import to_fraction
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import SLACK, Composed, Parameter, Stage, leaves, parameters_of
 from accord.ledger.figures import as_float
 from accord.mechanisms import DiscreteGaussian
-from accord.privacy import ApproxDP, Neighbouring
-from accord.privacy.stages import Composed, Parameter, Stage, leaves, parameters_of
 
 __all__ = ["number_faults", "stage_faults", "sum_faults", "taken_at_its_word"]
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from accord.core import Verdict
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.verdict import Verdict
 from accord.reports._account import account_faults
 from accord.reports._shapes import SHAPE, SHAPE_1
 from accord.reports._stages import number_faults, stage_faults, sum_faults, taken_at_its_word

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.column import Column
 from accord.tables.dates import FORMATS, numbers_from_dates, numbers_from_stored_dates, texts_of_dates
 from accord.tables.names import shown

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from accord.errors import DataError
+from accord.core.errors import DataError
 from accord.tables._source import CheckedText, open_text
 from accord.tables.csv_format import SEPARATORS, CsvFormat
 from accord.tables.names import shown

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accord.errors import DataError
+from accord.core.errors import DataError
 from accord.tables.names import shown
 
 __all__ = ["parquet_batches", "parquet_header"]

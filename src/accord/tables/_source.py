@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from accord.errors import DataError
+from accord.core.errors import DataError
 from accord.tables.names import shown
 
 __all__ = ["CheckedText", "Format", "data_format", "open_text"]

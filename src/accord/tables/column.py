@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast, final
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.dates import FORMATS, check_format, seconds_of
 from accord.tables.label_file import label_file, labels_of_file
 from accord.tables.names import listed, shown

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.names import listed, shown
 
 __all__ = ["SEPARATORS", "CsvFormat", "parse_csv_format"]

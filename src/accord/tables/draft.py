@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import final
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.column import UNDECIDED
 from accord.tables.csv_format import CsvFormat
 from accord.tables.names import escaped, normal_form, shown

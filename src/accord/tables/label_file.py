@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.names import normal_form, shown
 
 __all__ = ["label_file", "labels_of_file", "refuse_data_as_labels"]

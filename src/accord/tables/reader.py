@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from accord.errors import DataError, SchemaMismatch
+from accord.core.errors import DataError, SchemaMismatch
 from accord.tables._cells import (
     as_stored,
     as_text,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from accord.errors import SchemaMismatch
+from accord.core.errors import SchemaMismatch
 from accord.tables.column import UNDECIDED, Column, Kind, parse_column
 from accord.tables.csv_format import CsvFormat, parse_csv_format
 from accord.tables.label_file import label_file

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.tables.column import Column
 from accord.tables.csv_format import CsvFormat
 from accord.tables.dates import stamps_of_dates, texts_of_dates

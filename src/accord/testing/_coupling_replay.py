@@ -7,11 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord.core.turns import Interrupts, watched
-from accord.couplings import Coupled, Coupling
+from accord.core.alone import Interrupts, ambient_seed, watched
+from accord.core.coupling import ABSTAIN, Coupled, Coupling
+from accord.core.shared import SharedRandomness
 from accord.distributions import Measure
-from accord.randomness import SharedRandomness, ambient_seed
 from accord.testing._coupling_fault import CouplingFault
 
 __all__ = [

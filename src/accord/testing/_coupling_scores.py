@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from accord.core.shared import Generator
 from accord.distributions import Categorical, Distribution, Measure, Normal, OnALine, PointMass, Product, on_a_line
 from accord.distributions.categorical import label_indices
-from accord.randomness import Generator
 
 __all__ = ["Scores", "standard_scores"]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, kolmogorov, ndtr, ndtri
 from scipy.stats import beta
 
+from accord.core.shared import Generator
 from accord.distributions import Distribution
-from accord.randomness import Generator
 from accord.testing._coupling_fault import CouplingFault
 from accord.testing._coupling_scores import Scores
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy.stats import beta
 
-from accord._exact import exp_lower
-from accord.privacy import ApproxDP, PureDP
+from accord.core.exact import exp_lower
+from accord.core.guarantee import ApproxDP, PureDP
 from accord.testing._fault import MechanismFault
 
 __all__ = ["check_independence", "check_sampled_law", "check_sampled_privacy"]

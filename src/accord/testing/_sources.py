@@ -1,6 +1,6 @@
 """Stand-ins for the secret source: one that nothing may be read from, and one that counts what is read."""
 
-from accord.randomness import PrivateRandomness
+from accord.core.secret import PrivateRandomness
 from accord.testing._fault import MechanismFault
 
 __all__ = ["CountingRandomness", "UntouchedRandomness"]

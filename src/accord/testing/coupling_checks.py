@@ -8,10 +8,10 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord.couplings import Coupled, Coupling
+from accord.core import check as _check
+from accord.core.coupling import Coupled, Coupling
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.randomness import SharedRandomness
 from accord.testing._coupling_fault import CouplingFault
 from accord.testing._coupling_replay import (
     check_form,

@@ -5,8 +5,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from accord._abstain import ABSTAIN
-from accord._exact import Number, exp_lower, to_fraction
+from accord.core.coupling import ABSTAIN
+from accord.core.exact import Number, exp_lower, to_fraction
 
 __all__ = ["hockey_stick", "neighbours", "vote_vectors", "worst_delta"]
 

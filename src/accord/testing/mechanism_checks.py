@@ -11,12 +11,14 @@ from typing import Any, final
 
 import numpy as np
 
-from accord import _check
-from accord._exact import exp_lower
-from accord.core.turns import turn
-from accord.errors import AccordError, NotPrivateWarning, WrongRandomness
-from accord.privacy import ApproxDP, PureDP, Release
-from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.core import check as _check
+from accord.core.alone import turn
+from accord.core.errors import AccordError, NotPrivateWarning, WrongRandomness
+from accord.core.exact import exp_lower
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.release import Release
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.testing._fault import MechanismFault
 from accord.testing._outcomes import check_independence, check_sampled_law, check_sampled_privacy
 from accord.testing._sources import CountingRandomness, UntouchedRandomness

@@ -3,7 +3,8 @@
 import hashlib
 from typing import Any, final
 
-from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 
 __all__ = ["ReplayRandomness"]
 

@@ -10,22 +10,21 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from accord.errors import AccordError, InvalidParameter
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.errors import AccordError, InvalidParameter
+from accord.core.release import Release, note
+from accord.core.stable_mode import StableMode
 from accord.mechanisms import (
     AboveThreshold,
-    BestOfDraws,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
     Laplace,
     LevelSelection,
     PermuteAndFlip,
-    StableMode,
     ThresholdedCounts,
     TopK,
 )
-from accord.privacy import Release
-from accord.privacy.stages import note
 
 __all__ = ["Call", "Tape", "TapeEnded"]
 

@@ -9,12 +9,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
+from accord.core.errors import InvalidParameter, NotEnoughRecords, NothingReleased
+from accord.core.guarantee import ApproxDP
+from accord.core.release import named
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.marginals import NumericBinning
-from accord.privacy import ApproxDP
-from accord.privacy.stages import named
-from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.tables import Column, Table
 from accord.tables.names import listed, shown
 

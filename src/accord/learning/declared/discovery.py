@@ -12,24 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import Records
-from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learning.blocks import Progress
+from accord.core import check as _check
+from accord.core.blocks import Progress
+from accord.core.coupling import ABSTAIN
+from accord.core.errors import InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.records import Records
+from accord.core.release import NoAnswerType, Release, composing, named
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared, uniform_open
 from accord.learning.density.locate import LocationPlan, locate, location_plan
 from accord.ledger import Ledger, spending
-from accord.mechanisms import ABSTAIN, DiscreteLaplace, ThresholdedCounts
-from accord.privacy import ApproxDP, Neighbouring, NoAnswerType, Release
-from accord.privacy.stages import composing, named
-from accord.randomness import (
-    PrivateRandomness,
-    SharedRandomness,
-    require_private,
-    require_shared,
-    uniform_open,
-)
+from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 
 __all__ = ["FORMS", "Discovered", "discover"]
 

@@ -8,12 +8,16 @@ from typing import final
 
 import numpy as np
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
-from accord.core import judge, within_larger
-from accord.core.unit_word import unit_word
-from accord.errors import InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import Release, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.unit_names import unit_word
+from accord.core.verdict import judge, within_larger
 from accord.learning.declared.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
 from accord.learning.declared.errors import table_errors
 from accord.learning.declared.model import TableModel
@@ -21,9 +25,6 @@ from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.figures import short_text
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
-from accord.privacy import ApproxDP, Neighbouring, Release
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
 from accord.tables.column import LARGEST

@@ -6,9 +6,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.shared import Generator
 from accord.marginals import MarginalModel, NumericBinning
-from accord.randomness import Generator
 from accord.tables import Schema
 
 __all__ = ["TableModel"]

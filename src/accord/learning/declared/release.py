@@ -7,12 +7,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._exact import Number
-from accord.core import tell
-from accord.core.unit_word import unit_word
+from accord.core.blocks import Progress
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import Composed, Stage
+from accord.core.shared import Generator, SharedRandomness
+from accord.core.unit_names import unit_word
+from accord.core.verdict import tell
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.learning.blocks import Progress
 from accord.learning.declared.errors import TableErrors, table_errors
 from accord.learning.declared.learner import TableLearner
 from accord.learning.declared.model import TableModel
@@ -22,9 +25,6 @@ from accord.learning.density.release import release_density
 from accord.learning.synthesis import Synthesis
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
-from accord.privacy import ApproxDP, Neighbouring
-from accord.privacy.stages import Composed, Stage
-from accord.randomness import Generator, SharedRandomness
 from accord.tables import Schema, Table
 
 __all__ = ["TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]

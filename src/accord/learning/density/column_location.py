@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from accord.core import table_of_numbers
+from accord.core.errors import FitFailed
+from accord.core.records import table_of_numbers
 from accord.distributions import PointMass
-from accord.errors import FitFailed
 
 __all__ = ["CELL", "CONSTANT", "FALLBACK_QUANTILES", "UNUSABLE", "ColumnLocation", "as_float_table"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from accord.core import Records, table_of_numbers
-from accord.core.records import NO_NUMBERS, holds_columns
-from accord.errors import InvalidParameter, SchemaMismatch
+from accord.core.containers import holds_columns
+from accord.core.errors import InvalidParameter, SchemaMismatch
+from accord.core.records import NO_NUMBERS, Records, table_of_numbers
 
 __all__ = ["column_names", "read_records", "refuse_declared_text"]
 

@@ -7,11 +7,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions import Distribution, Measure
-from accord.distributions.protocol import Records
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
+from accord.distributions.protocol import Rows
 
 __all__ = ["ConstantColumns"]
 
@@ -21,7 +21,7 @@ _Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class ConstantColumns:
-    """Records whose columns are constant but for those that follow a law.
+    """Rows whose columns are constant but for those that follow a law.
 
     Formal guarantees
     -----------------
@@ -77,7 +77,7 @@ class ConstantColumns:
         """Counting measure in the constant columns, that of the law in the others."""
         return self.law.measure if len(self.columns) == self.dimension else Measure.BOTH
 
-    def sample(self, size: int, generator: Generator) -> Records:
+    def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, d).
 
         Parameters
@@ -89,7 +89,7 @@ class ConstantColumns:
 
         """
         count = _check.integer("size", size, least=0)
-        table: Records = np.tile(np.array(self.constants), (count, 1))
+        table: Rows = np.tile(np.array(self.constants), (count, 1))
         table[:, list(self.columns)] = self.law.sample(count, generator)
         return table
 

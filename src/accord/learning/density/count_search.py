@@ -7,13 +7,14 @@ They scatter about it in all directions in which the learner can move, and less 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
+from accord.core.coupling import Learner
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
 from accord.distributions.protocol import OnALine
-from accord.learners import Learner, ScipyLearner
+from accord.learners import ScipyLearner
 from accord.learning.density.line_sketch import NoisyCells
 from accord.learning.density.sketch_fit import fit_all
-from accord.randomness import SharedRandomness
 
 __all__ = ["cell_masses", "search"]
 

@@ -10,12 +10,17 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from accord import __version__, _check
-from accord._exact import Number
+from accord import __version__
 from accord.accounting.account import account
-from accord.core import Records, Verdict, judge
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter, NothingReleased
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.records import Records
+from accord.core.release import NoAnswer, Release
+from accord.core.shared import Generator, SharedRandomness
+from accord.core.verdict import Verdict, judge
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter, NothingReleased
 from accord.learning.density.columns_in import column_names, read_records, refuse_declared_text
 from accord.learning.density.estimator_family import family_of_estimator, fitted_estimator
 from accord.learning.density.fits import tell_of_earlier_fits
@@ -28,8 +33,6 @@ from accord.learning.density.sample_frames import FRAMES, as_frame
 from accord.learning.verdicts import verdicts_of
 from accord.ledger import Ledger, spending
 from accord.ledger.spending import SPENT
-from accord.privacy import ApproxDP, NoAnswer, Release
-from accord.randomness import Generator, SharedRandomness
 
 __all__ = ["PrivateDensity"]
 

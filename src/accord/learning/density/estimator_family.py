@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 from accord.learners import (
     EmpiricalLearner,
     GaussianLearner,

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import final
 
-from accord import _check
-from accord.learners import Learner, ScipyLearner
+from accord.core import check as _check
+from accord.core.coupling import Learner
+from accord.learners import ScipyLearner
 from accord.learning.density.normal_family import CovarianceKind
 
 __all__ = ["BlackBox", "DensityFamily", "NormalMixtures"]

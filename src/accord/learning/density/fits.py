@@ -2,7 +2,7 @@
 
 import threading
 
-from accord.core import Verdict, tell
+from accord.core.verdict import Verdict, tell
 
 __all__ = ["tell_of_earlier_fits"]
 

@@ -9,15 +9,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import check as _check
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.release import composing
+from accord.core.secret import PrivateRandomness, require_private
 from accord.distributions import Piecewise
 from accord.learning.density.refine._gaussian_budget import noise_for
 from accord.mechanisms import DiscreteGaussian
-from accord.privacy import ApproxDP
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, require_private
 
 __all__ = ["LineSketch", "NoisyCells", "sketch_points"]
 

@@ -9,20 +9,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import Abstain
-from accord._exact import Number
-from accord.core import CuratorOnly, Records
+from accord.core import check as _check
+from accord.core.aggregate import aggregate
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.blocks import Progress, fit_blocks, partition
+from accord.core.coupling import Abstain
+from accord.core.curator import CuratorOnly
+from accord.core.errors import InvalidParameter, NotEnoughRecords
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP
+from accord.core.records import Records
+from accord.core.release import NoAnswerType, named
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
 from accord.distributions import Distribution, PointMass
-from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learning.aggregate import aggregate
-from accord.learning.blocks import Progress, fit_blocks, partition
 from accord.learning.density.column_location import CELL, CONSTANT, ColumnLocation
 from accord.learning.density.location_rounding import LocationRounding
-from accord.mechanisms import BestOfDraws
-from accord.privacy import ApproxDP, NoAnswerType
-from accord.privacy.stages import named
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["Located", "LocationPlan", "locate", "location_plan"]
 

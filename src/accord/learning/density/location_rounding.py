@@ -7,13 +7,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._abstain import ABSTAIN, Abstain
-from accord.couplings import Coupled
+from accord.core import check as _check
+from accord.core.coupling import ABSTAIN, Abstain, Coupled
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open
 from accord.distributions import Distribution, PointMass
-from accord.errors import InvalidParameter
 from accord.learning.density.column_location import CELL, CONSTANT, UNUSABLE
-from accord.randomness import SharedRandomness, mix, require_shared, uniform_open
 
 __all__ = ["LocationRounding"]
 

@@ -6,8 +6,8 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.errors import InvalidParameter
 from accord.distributions import Distribution, Mixture, Normal
-from accord.errors import InvalidParameter
 
 __all__ = ["CovarianceKind", "NormalParameters"]
 

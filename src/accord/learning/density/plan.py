@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accord import _check
-from accord._exact import Number
+from accord.core import check as _check
+from accord.core.exact import Number
 from accord.learning.density.locate import LocationPlan, location_plan
 from accord.learning.density.refine._gaussian_budget import squared_budget
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress as Bars
 from rich.progress import TaskID
 
-from accord.learning.blocks import Progress
+from accord.core.blocks import Progress
 
 __all__ = ["progress_bar"]
 

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness
 from accord.learning.density.family import BlackBox, DensityFamily
 from accord.learning.density.sketch_fit import fit_to_points
 from accord.learning.rehearsal import continuous_tables
-from accord.randomness import SharedRandomness
 
 __all__ = ["rehearse"]
 

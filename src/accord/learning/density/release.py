@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.accounting.of_stages import settled
+from accord.core.blocks import Progress
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.release import Composed, composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
 from accord.distributions import Distribution
-from accord.learning.blocks import Progress
 from accord.learning.density.column_frame import ColumnFrame
 from accord.learning.density.family import DensityFamily, NormalMixtures
 from accord.learning.density.locate import Located, locate
 from accord.learning.density.plan import DensityPlan
 from accord.learning.density.stages import Sources, budget_facts, refine_normals, sketch_and_fit
-from accord.privacy import ApproxDP, PureDP, basic_composition
-from accord.privacy.stages import Composed, composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+from accord.privacy import basic_composition
 
 __all__ = ["PrivateModel", "release_density"]
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Learner
+from accord.core.errors import InvalidParameter
+from accord.core.isolation import Isolation
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.errors import InvalidParameter
-from accord.learners import Learner, ScipyLearner
-from accord.learning.isolation import Isolation
-from accord.randomness import SharedRandomness
+from accord.learners import ScipyLearner
 
 __all__ = ["fit_all", "fit_to_points"]
 

@@ -7,9 +7,12 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.blocks import Progress
+from accord.core.errors import InvalidParameter
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution, Normal
-from accord.errors import InvalidParameter
-from accord.learning.blocks import Progress
 from accord.learning.density.column_frame import ColumnFrame
 from accord.learning.density.count_search import search
 from accord.learning.density.family import BlackBox, NormalMixtures
@@ -20,8 +23,6 @@ from accord.learning.density.refine._mixture_fit import LEAST_PART
 from accord.learning.density.refine.statistics import StatisticsRefiner
 from accord.learning.density.sketch_fit import fit_to_points
 from accord.ledger.figures import short_text
-from accord.privacy import ApproxDP, PureDP
-from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = ["Sources", "StageResult", "budget_facts", "refine_normals", "sketch_and_fit"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import Generator
 from accord.learning.density.refine._mixture_shape import NormalMixture, root_of
 from accord.learning.density.refine._projections import BinnedProjections
-from accord.randomness import Generator
 
 __all__ = ["bins_about", "directions_of", "useful_bins"]
 

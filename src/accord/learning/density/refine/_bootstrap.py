@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
+from accord.core.alone import alone
+from accord.core.coupling import Learner
+from accord.core.isolation import Isolation
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
-from accord.learners import Learner
-from accord.learning.isolation import Isolation
-from accord.randomness import SharedRandomness
 
 __all__ = ["bootstrap"]
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accord.core.shared import Generator
 from accord.distributions import Distribution
 from accord.learning.density.refine._log_ratios import STEPS, log_density_rows
-from accord.randomness import Generator
 
 __all__ = ["clip_shifts"]
 

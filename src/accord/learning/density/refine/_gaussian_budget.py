@@ -7,7 +7,7 @@ from math import ceil, isqrt
 
 from accord.accounting.of_stages import CONTINUOUS_PART, LEAST_SIGMA
 from accord.accounting.of_stages import vectors_epsilon as total_epsilon
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
 __all__ = ["CONTINUOUS_PART", "LEAST_SIGMA", "noise_for", "squared_budget", "total_epsilon"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
 from accord.distributions import Distribution
-from accord.distributions._alone import alone
 
 __all__ = ["STEPS", "log_density_rows", "ratio_steps"]
 

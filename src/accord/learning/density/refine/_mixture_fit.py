@@ -7,10 +7,10 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.shared import Generator
 from accord.learning.density.refine._fit_problem import FitProblem, Frame
 from accord.learning.density.refine._mixture_shape import NormalMixture
 from accord.learning.density.refine._projections import NoisyCounts
-from accord.randomness import Generator
 
 __all__ = ["LEAST_PART", "fit_mixture", "units_in_bins"]
 

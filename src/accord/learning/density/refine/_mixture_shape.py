@@ -6,9 +6,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator
 from accord.distributions import Distribution, Mixture, Normal
-from accord.errors import InvalidParameter
-from accord.randomness import Generator
 
 __all__ = ["NormalMixture", "root_of"]
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from accord.accounting import ExponentialLoss, PrivacyAccountant
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
 __all__ = ["GROWTH", "epsilons_of", "total_of"]
 

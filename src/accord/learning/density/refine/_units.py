@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accord import _check
-from accord.errors import DataError, InvalidParameter
+from accord.core import check as _check
+from accord.core.errors import DataError, InvalidParameter
 
 __all__ = ["UnitRecords"]
 

@@ -9,22 +9,23 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
+from accord.core import check as _check
+from accord.core.blocks import Progress
+from accord.core.coupling import Learner
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
+from accord.core.isolation import Isolation
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.learners import Learner
-from accord.learning.blocks import Progress
 from accord.learning.density.refine._bootstrap import bootstrap
 from accord.learning.density.refine._clip_bias import clip_shifts
 from accord.learning.density.refine._log_ratios import STEPS, log_density_rows, ratio_steps
 from accord.learning.density.refine._selection_budget import epsilons_of
 from accord.learning.density.refine._units import UnitRecords
 from accord.learning.density.refine.protocol import RefinedModel
-from accord.learning.isolation import Isolation
 from accord.mechanisms import Exponential
-from accord.privacy import ApproxDP, Neighbouring, PureDP
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["CandidateRefiner"]
 

@@ -7,10 +7,11 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.blocks import Progress
+from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.distributions import Distribution
-from accord.learning.blocks import Progress
-from accord.privacy import ApproxDP, PureDP
-from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = ["RefinedModel", "Refiner"]
 

@@ -7,12 +7,16 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
 from accord.accounting.of_stages import settled
+from accord.core import check as _check
+from accord.core.blocks import Progress
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import composing
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
 from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.learning.blocks import Progress
 from accord.learning.density.refine._bin_choice import bins_about, directions_of, useful_bins
 from accord.learning.density.refine._gaussian_budget import noise_for, squared_budget
 from accord.learning.density.refine._mixture_fit import fit_mixture, units_in_bins
@@ -21,9 +25,6 @@ from accord.learning.density.refine._projections import BinnedProjections, Noisy
 from accord.learning.density.refine._units import UnitRecords
 from accord.learning.density.refine.protocol import RefinedModel
 from accord.mechanisms import DiscreteGaussian
-from accord.privacy import ApproxDP, Neighbouring
-from accord.privacy.stages import composing
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
 
 __all__ = ["StatisticsRefiner"]
 

@@ -1,27 +1,33 @@
 """Release the value on which most voters agree, or no answer."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, final
 
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number
-from accord.errors import InvalidParameter
-from accord.mechanisms import _distance
-from accord.mechanisms._law import law_of
-from accord.mechanisms._least import least
-from accord.mechanisms.exclusive_curve import CHANCE_BITS, exclusive_curve, yes_no_test
-from accord.mechanisms.votes import Tally, tally
-from accord.privacy import ApproxDP, NoAnswer, Release
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, require_private, two_sided_geometric
+from accord.core import check as _check
+from accord.core.curve import CHANCE_BITS, exclusive_curve, yes_no_test
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, exp_upper
+from accord.core.guarantee import ApproxDP
+from accord.core.release import NoAnswer, Release, ran
+from accord.core.secret import PrivateRandomness, require_private, two_sided_geometric
+from accord.core.votes import Tally, law_of, tally
 
-__all__ = ["StableMode"]
+__all__ = [
+    "StableMode",
+    "half_gap",
+    "least",
+    "noise_ratio",
+    "safe_threshold",
+    "tail",
+]
+
 
 _SMALLEST_DISTANCE_EPSILON = Fraction(1, 1000)
 _MOST_VOTES = 20_000
@@ -103,7 +109,7 @@ class StableMode:
         Parameters
         ----------
         votes
-            A sequence of k votes, or an array of shape (k,) or (k, m); see `accord.mechanisms.votes`. `ABSTAIN` never
+            A sequence of k votes, or an array of shape (k,) or (k, m); see `accord.core.votes`. `ABSTAIN` never
             wins.
         randomness
             The operating system's source unless given.
@@ -137,8 +143,8 @@ class StableMode:
         return next((key for key, end in zip(counted.counts, ends, strict=True) if draw < end), None)
 
     def _by_distance(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
-        threshold = _distance.safe_threshold(self.epsilon, self.delta)
-        noise = two_sided_geometric(_distance.noise_ratio(self.epsilon), randomness=randomness)
+        threshold = safe_threshold(self.epsilon, self.delta)
+        noise = two_sided_geometric(noise_ratio(self.epsilon), randomness=randomness)
         winner, gap = _mode(counted)
         return winner if gap + noise >= threshold else None
 
@@ -166,8 +172,8 @@ class StableMode:
         return law_of([(counted.values[winner], winner, self._passes(gap))])
 
     def _passes(self, gap: int) -> Fraction:
-        threshold = _distance.safe_threshold(self.epsilon, self.delta)
-        return _distance.tail(_distance.noise_ratio(self.epsilon), threshold - gap)
+        threshold = safe_threshold(self.epsilon, self.delta)
+        return tail(noise_ratio(self.epsilon), threshold - gap)
 
     def acceptance(self, count: int, *, votes: int) -> Fraction:
         """Return the exact probability that ``count`` of ``votes`` votes are enough, the rest all different.
@@ -187,7 +193,7 @@ class StableMode:
             return Fraction(exclusive_curve(self.epsilon, self.delta, votes=votes)[count], 2**CHANCE_BITS)
         if count == 0:
             return Fraction(0)
-        return self._passes(_distance.half_gap(count, 1 if count < votes else 0))
+        return self._passes(half_gap(count, 1 if count < votes else 0))
 
     def votes_needed(self, *, failure: Number, agreement: Number = 1) -> int:
         """Return the least number of votes at which agreement is released with probability at least ``1 - failure``.
@@ -230,4 +236,60 @@ def _mode(counted: Tally) -> tuple[bytes | None, int]:
     if not ranked:
         return None, 0
     second = ranked[1][1] if len(ranked) > 1 else 0
-    return ranked[0][0], _distance.half_gap(ranked[0][1], second)
+    return ranked[0][0], half_gap(ranked[0][1], second)
+
+
+def least(enough: Callable[[int], bool], *, start: int, most: int) -> int:
+    """Return the least n >= ``start`` with ``enough(n)``, which must stay true once it is true.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is above ``most``.
+
+    """
+    short, step, good = start - 1, 1, start
+    while good <= most and not enough(good):
+        short, step = good, 2 * step
+        good = short + step if short == most else min(short + step, most)
+    if good > most:
+        message = f"failure cannot be reached with {most} votes: allow a larger epsilon, delta or failure."
+        raise InvalidParameter(message)
+    while good - short > 1:
+        middle = (good + short) // 2
+        short, good = (short, middle) if enough(middle) else (middle, good)
+    return good
+
+
+_RATIO_BITS = 64
+
+
+@lru_cache(maxsize=64)
+def noise_ratio(epsilon: Fraction) -> Fraction:
+    """Return a ratio q of at most 64 binary places with exp(-epsilon) <= q: the noise is z with chance ~ q^|z|."""
+    return Fraction(-int(-exp_upper(-epsilon) * 2**_RATIO_BITS // 1), 2**_RATIO_BITS)
+
+
+def tail(ratio: Fraction, least: int) -> Fraction:
+    """Return P[noise >= least], exactly."""
+    if least <= 0:
+        return 1 - tail(ratio, 1 - least)
+    return ratio**least / (1 + ratio)
+
+
+@lru_cache(maxsize=64)
+def safe_threshold(epsilon: Fraction, delta: Fraction) -> int:
+    """Return the least t for which a half gap of 1 passes with probability at most delta."""
+    ratio = noise_ratio(epsilon)
+    unsafe, safe = 0, 1
+    while tail(ratio, safe) > delta:
+        unsafe, safe = safe, 2 * safe
+    while safe - unsafe > 1:
+        middle = (safe + unsafe) // 2
+        unsafe, safe = (unsafe, middle) if tail(ratio, middle) <= delta else (middle, safe)
+    return 1 + safe
+
+
+def half_gap(first: int, second: int) -> int:
+    """Return how many votes must move before the second value can draw level: ``ceil((first - second) / 2)``."""
+    return (first - second + 1) // 2

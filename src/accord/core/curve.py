@@ -10,9 +10,9 @@ from functools import lru_cache
 from itertools import pairwise
 from operator import add
 
-from accord import _check
-from accord._exact import Number, exp_lower, exp_upper
-from accord.errors import AccordError
+from accord.core import check as _check
+from accord.core.errors import AccordError
+from accord.core.exact import Number, exp_lower, exp_upper
 
 __all__ = ["CHANCE_BITS", "UnsafeCurve", "exclusive_curve", "most_taken", "offset_of", "verify_curve", "yes_no_test"]
 

@@ -8,14 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord._exact import Number, exp_lower
-from accord.errors import InvalidParameter
-from accord.mechanisms._law import law_of
-from accord.mechanisms.votes import Tally, tally
-from accord.privacy import ApproxDP, NoAnswer, Release
-from accord.privacy.stages import ran
-from accord.randomness import PrivateRandomness, require_private, uniform_below
+from accord.core import check as _check
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, exp_lower
+from accord.core.guarantee import ApproxDP
+from accord.core.release import NoAnswer, Release, ran
+from accord.core.secret import PrivateRandomness, require_private, uniform_below
+from accord.core.votes import Tally, law_of, tally
 
 __all__ = ["BestOfDraws"]
 
@@ -111,7 +110,7 @@ class BestOfDraws:
         ----------
         votes
             Shape (R, k) or (R, k, m): one row a draw, one entry a voter, the voters in the same order in every row; see
-            `accord.mechanisms.votes`. `ABSTAIN` never wins.
+            `accord.core.votes`. `ABSTAIN` never wins.
         randomness
             The operating system's source unless given.
 

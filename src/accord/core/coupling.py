@@ -1,19 +1,101 @@
-"""What a grand coupling must offer, and what it returns."""
+"""The cast: what a law, a learner and a coupling must offer, and what they give."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
-from typing import Any, Literal, Protocol, final, runtime_checkable
+from typing import Any, Final, Literal, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from accord._abstain import Abstain
-from accord.distributions import Distribution
-from accord.errors import InvalidParameter
-from accord.randomness import SharedRandomness
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator, SharedRandomness
 
-__all__ = ["Coupled", "Coupling", "LawCoupling", "Premises", "StatesPremises", "Vote"]
+__all__ = [
+    "ABSTAIN",
+    "Abstain",
+    "Coupled",
+    "Coupling",
+    "Distribution",
+    "LawCoupling",
+    "Learner",
+    "Measure",
+    "Premises",
+    "StatesPremises",
+    "Vote",
+]
+
+
+class Measure(Enum):
+    """What a density is taken with respect to."""
+
+    COUNTING = "counting"
+    LEBESGUE = "Lebesgue"
+    BOTH = "counting and Lebesgue"
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """A law on records: it can be sampled and its density can be read.
+
+    Implementations are immutable values; equal parameters give equal behaviour.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns d of a record."""
+
+    @property
+    def measure(self) -> Measure:
+        """What `log_density` is taken with respect to."""
+
+    def sample(self, size: int, generator: Generator) -> NDArray[Any]:
+        """Return ``size`` independent records, shape (size, d)."""
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the log density at each record of ``x`` (shape (n, d)), shape (n,)."""
+
+
+class Abstain(Enum):
+    """Type of `ABSTAIN`, what a block votes when its fit failed. A singleton; it survives copying and pickling."""
+
+    ABSTAIN = "ABSTAIN"
+
+    def __repr__(self) -> str:
+        return "ABSTAIN"
+
+
+ABSTAIN: Final = Abstain.ABSTAIN
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Any non-private estimator of a distribution.
+
+    Privacy never depends on it: a learner may be wrong, fail, or overfit. It must only be a function of ``records`` and
+    ``seed``, without memory of earlier fits; accord hands every block its own copy all the same.
+
+    How a block's cells are read is the learner's public word, never the container's: an attribute ``cells`` that is
+    "numbers" (each cell as a float, NaN for what is none; so also without the attribute), or "labels" (each cell as a
+    plain Python value, None for what is missing; whole floats are ints).
+
+    Before anything is spent, a learner may be tried with its coupling on tables that accord makes up: normal,
+    log-normal and uniform numbers, whole numbers, words. If its laws of these are none that the coupling takes, it may
+    offer others, by a method ``example(size, columns)`` that returns at most ``size`` made-up records of shape
+    (size, columns). They are public: they must not be read off the data.
+    """
+
+    def fit(self, records: NDArray[Any], *, seed: int) -> Distribution:
+        """Return a distribution learnt from ``records``, shape (n, d).
+
+        Raises
+        ------
+        FitFailed
+            If these records do not allow a fit. Any exception counts the same: the block abstains.
+
+        """
+
 
 Vote = bytes | Abstain
 """A block's vote: canonical bytes, or `ABSTAIN`."""

@@ -6,16 +6,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from accord._exact import exp_upper
-from accord.accounting.of_stages import SLACK
-from accord.couplings import Coupling
-from accord.errors import InvalidParameter
-from accord.learning._apart import couple_apart
-from accord.learning.isolation import Fitted
-from accord.mechanisms import BestOfDraws, StableMode
-from accord.privacy import ApproxDP, Release
-from accord.privacy.stages import Composed, Stage, note
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared
+from accord.core.best_of_draws import BestOfDraws
+from accord.core.coupling import Coupling
+from accord.core.errors import InvalidParameter
+from accord.core.exact import exp_upper
+from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Fitted, couple_apart
+from accord.core.release import SLACK, Composed, Release, Stage, note
+from accord.core.secret import PrivateRandomness, require_private
+from accord.core.shared import SharedRandomness, require_shared
+from accord.core.stable_mode import StableMode
 
 __all__ = ["aggregate", "coupling_charge", "is_isolated", "selection"]
 

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accord import _check
-from accord.core import Records
-from accord.errors import NotEnoughRecords
-from accord.learners import Learner
-from accord.learning.isolation import Fitted, Isolation
-from accord.privacy import Neighbouring
-from accord.randomness import PrivateRandomness, SharedRandomness, require_private, require_shared, uniform_order
+from accord.core import check as _check
+from accord.core.coupling import Learner
+from accord.core.errors import NotEnoughRecords
+from accord.core.guarantee import Neighbouring
+from accord.core.isolation import Fitted, Isolation
+from accord.core.records import Records
+from accord.core.secret import PrivateRandomness, require_private, uniform_order
+from accord.core.shared import SharedRandomness, require_shared
 
 __all__ = [
     "Progress",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sized
 from fractions import Fraction
 from typing import Any
 
-from accord._exact import Number, to_binary_fraction, to_fraction
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number, to_binary_fraction, to_fraction
 
 __all__ = ["at_least_one", "delta", "epsilon", "exact", "exact_data", "integer", "probability"]
 

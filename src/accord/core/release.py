@@ -1,20 +1,22 @@
-"""What ran: each mechanism writes down its own run, and a release of several keeps them with how they compose."""
+"""What comes out, what was promised for it, and what ran: each mechanism writes down its own run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, TypeVar, final
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final
 
-from accord.privacy.guarantees import ApproxDP, PureDP
-from accord.privacy.sensitivity import Sensitivity
+from accord.core.guarantee import ApproxDP, PureDP, Sensitivity
 
 __all__ = [
     "Composed",
     "Composing",
     "Composition",
+    "NoAnswer",
+    "NoAnswerType",
+    "Release",
     "Stage",
     "composing",
     "leaves",
@@ -24,10 +26,13 @@ __all__ = [
     "ran",
 ]
 
+
 G = TypeVar("G", PureDP, ApproxDP, None)
 N = TypeVar("N", "Stage", "Composed", "Stage | Composed")
 Parameter: TypeAlias = Fraction | int | str | bool
 Composition: TypeAlias = Literal["basic", "numeric", "parallel"]
+SLACK = "coupling slack"
+"""The stage that pays in delta for a coupling that is not isolated."""
 
 
 @final
@@ -189,12 +194,12 @@ def ran(mechanism: Any, guarantee: G, **more: Parameter) -> tuple[G, tuple[Stage
 def parameters_of(mechanism: Any) -> tuple[tuple[str, Parameter], ...]:  # noqa: ANN401
     """Return the fields of a mechanism as the parameters of its stage."""
     parameters: list[tuple[str, Parameter]] = []
-    for field in fields(mechanism):
-        value = getattr(mechanism, field.name)
+    for entry in fields(mechanism):
+        value = getattr(mechanism, entry.name)
         if isinstance(value, Sensitivity):
-            parameters += [(field.name, value.bound), ("neighbouring", value.neighbouring.value)]
+            parameters += [(entry.name, value.bound), ("neighbouring", value.neighbouring.value)]
         else:
-            parameters.append((field.name, value.value if isinstance(value, Enum) else value))
+            parameters.append((entry.name, value.value if isinstance(value, Enum) else value))
     return tuple(parameters)
 
 
@@ -205,3 +210,70 @@ def leaves(node: Node) -> Iterator[Stage]:
     else:
         for inner in node.stages:
             yield from leaves(inner)
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class NoAnswerType(Enum):
+    """Type of `NoAnswer`. A singleton; it survives copying and pickling; compare with ``is``."""
+
+    NO_ANSWER = "NoAnswer"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "NoAnswer"
+
+    __str__ = __repr__
+
+
+NoAnswer: Final = NoAnswerType.NO_ANSWER
+"""The mechanism ran and released nothing. Falsy. The budget is spent all the same."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Release(Generic[T]):
+    """A released value, what was promised for it, and what ran.
+
+    Formal guarantees
+    -----------------
+    - Privacy: ``guarantee``, for the mechanisms that made ``value``; `map` keeps it (theory M6).
+    - ``stages`` are written by the mechanisms that ran, each with its parameters. Of a release made by several they
+      compose to at most ``guarantee``.
+    - Not promised: anything about other releases from the same data. Budgets add up.
+
+    Parameters
+    ----------
+    value
+        What came out.
+    guarantee
+        The promise.
+    stages
+        One for a mechanism, one composition of them for a release by several; none for a release that was made by hand.
+
+    Examples
+    --------
+    >>> from accord.privacy import PureDP
+    >>> Release(20, PureDP(1)).map(lambda count: count / 2).value
+    10.0
+    >>> Release(NoAnswer, PureDP(1)).map(len).value
+    NoAnswer
+
+    """
+
+    value: T | NoAnswerType
+    guarantee: PureDP | ApproxDP
+    stages: tuple[Stage | Composed, ...] = field(default=(), compare=False, repr=False)
+
+    def map(self, function: "Callable[[T], U]") -> "Release[U]":
+        """Apply ``function`` to the value (post-processing, free of charge); `NoAnswer` stays `NoAnswer`.
+
+        ``function`` must not look at the data again.
+        """
+        if isinstance(self.value, NoAnswerType):
+            return Release(self.value, self.guarantee, self.stages)
+        return Release(function(self.value), self.guarantee, self.stages)

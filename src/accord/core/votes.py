@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -14,12 +14,20 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord._abstain import ABSTAIN
-from accord._check import at_least_one
-from accord.errors import InvalidParameter
-from accord.privacy import NoAnswer
+from accord.core.check import at_least_one
+from accord.core.coupling import ABSTAIN
+from accord.core.errors import InvalidParameter
+from accord.core.release import NoAnswer
 
-__all__ = ["Canonical", "Tally", "canonical", "encode", "tally"]
+__all__ = [
+    "Canonical",
+    "Tally",
+    "canonical",
+    "encode",
+    "law_of",
+    "tally",
+]
+
 
 _UNORDERED = (
     "a vote has a frozen set whose members hash by their place in memory, so that it has no order of its own: vote "
@@ -396,3 +404,22 @@ _RULES: tuple[tuple[type | tuple[type, ...], Callable[[Any], Canonical]], ...] =
     (np.ndarray, _row),
     (np.void, _structured),
 )
+
+
+def law_of(outcomes: Iterable[tuple[Any, Any, Fraction]]) -> dict[Any, Fraction]:
+    """Return the law of (value, stand-in if the value cannot be a key, probability); `NoAnswer` gets the rest."""
+    law: dict[Any, Fraction] = {}
+    for value, stand_in, probability in outcomes:
+        if probability > 0:
+            key = value if _can_be_key(value) else stand_in
+            law[key] = law.get(key, Fraction(0)) + probability
+    law[NoAnswer] = 1 - sum(law.values(), Fraction(0))
+    return law
+
+
+def _can_be_key(value: Hashable) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

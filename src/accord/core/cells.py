@@ -10,7 +10,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells", "as_label", "as_number", "is_missing", "labels_in", "numbers_in"]
+__all__ = [
+    "Cells",
+    "as_label",
+    "as_number",
+    "is_missing",
+    "labels_in",
+    "numbers_in",
+]
+
 
 Cells: TypeAlias = Literal["numbers", "labels"]
 """What a learner reads: every cell as a float, or every cell as a plain Python value."""

@@ -8,9 +8,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter
+from accord.core.errors import InvalidParameter
 
-__all__ = ["Held", "column_of", "held_in", "holds_columns"]
+__all__ = [
+    "Held",
+    "column_of",
+    "held_in",
+    "holds_columns",
+]
+
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _NOT_A_TABLE = "data must have shape (n, d) with d at least 1, or (n,) for one column."

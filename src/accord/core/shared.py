@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.errors import InvalidParameter, WrongRandomness
+from accord.core.errors import InvalidParameter, WrongRandomness
 
 __all__ = ["Generator", "SharedRandomness", "mix", "require_shared", "uniform_open", "word_at"]
 
