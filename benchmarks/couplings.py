@@ -33,20 +33,18 @@ from accord.couplings import (
     ModelReference,
     NormalLattice,
     NormalReference,
-    PoissonCoupling,
     RaceCoupling,
     ShiftRounding,
     StatisticCoupling,
-    TuplePoissonCoupling,
     TwoStageCoupling,
 )
-from accord.couplings._chart import Chart
-from accord.couplings._normal_cells import NormalCells, SeenLaw
-from accord.couplings._normal_race import listed
-from accord.couplings._statistic_gamma import GammaStatistic
-from accord.couplings._statistic_sums import ExponentialSum, PoissonSum
+from accord.couplings.lattice.cells import Chart, NormalCells, SeenLaw
+from accord.couplings.lattice.loops import listed
+from accord.couplings.statistics.gamma import GammaStatistic
+from accord.couplings.statistics.sums import ExponentialSum, PoissonSum
 from accord.distributions import Categorical, Exponential, Gamma, Mixture, Normal, Poisson
 from accord.randomness import SharedRandomness
+from accord.theory import PoissonCoupling, TuplePoissonCoupling
 
 LAWS, DRAWS = 100, 32
 AT_ONCE = 8192

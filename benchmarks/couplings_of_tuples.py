@@ -11,9 +11,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from accord.couplings import NormalLattice, RaceCoupling, TuplePoissonCoupling
+from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Normal
 from accord.randomness import SharedRandomness
+from accord.theory import TuplePoissonCoupling
 
 DRAWS = 8
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from accord.errors import NothingReleased
 from accord.evaluation import evaluate
-from accord.learning.declared.release import release_by_tables
+from accord.synthesis.release import release_by_tables
 from accord.tables import Column, Schema, Table, read_schema, read_table
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -19,9 +19,8 @@ from collections import Counter
 import numpy as np
 
 from accord.couplings import Coupled, Coupling, HashedLattice, NormalLattice
-from accord.couplings._chart import Chart
-from accord.couplings._normal_cells import NormalCells, SeenLaw
-from accord.couplings._normal_race import listed
+from accord.couplings.lattice.cells import Chart, NormalCells, SeenLaw
+from accord.couplings.lattice.loops import listed
 from accord.distributions import Normal
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness

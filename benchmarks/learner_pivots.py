@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from accord.learners import GaussianLearner
-from accord.learners._normal_accuracy import records_for
-from accord.learners._normal_sizes import geometric_sizes
+from accord.learners.normal_sizes import geometric_sizes, records_for
 from accord.randomness import Generator, SharedRandomness
 
 TABLE = Path(__file__).resolve().parents[1] / "src" / "accord" / "learners" / "learner_pivots.json"

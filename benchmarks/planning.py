@@ -23,9 +23,9 @@ from accord.distributions import Normal
 from accord.laws import total_variation
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateLearner
-from accord.planning import Plan, plan
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.theory.planning import Plan, plan
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from accord.planning import certify_normal
+from accord.theory.planning import certify_normal
 
 TABLE = Path(__file__).parents[1] / "src" / "accord" / "planning" / "pivots.json"
 SEEDS = {1: 20_261_131, 2: 20_261_132, 3: 20_261_133, 5: 20_261_205}

@@ -21,11 +21,12 @@ import numpy as np
 from accord.distributions import Distribution, Mixture, Normal
 from accord.errors import InvalidParameter
 from accord.laws import total_variation
-from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner
-from accord.planning import agnostic_sizes
+from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learning import PrivateLearner
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
+from accord.theory.planning import agnostic_sizes
 
 LIST = [Normal(place / 4, scale**2) for place in range(-8, 9) for scale in (0.7, 1.0, 1.4)]
 TRUTH = Normal(0.25, 1.0)

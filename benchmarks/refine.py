@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
+from accord.density.refine import CandidateRefiner, StatisticsRefiner
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner, ScipyLearner
-from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
 
 DELTA = "5e-7"
 GRID = np.linspace(-20, 40, 60_001)[:, None]

@@ -5,7 +5,7 @@
 For 100 blocks and 32 draws at epsilon = 1, delta = 1e-6 an answer needs 42 agreeing blocks in the best draw, for 118
 blocks and 1000 draws (three and more columns) 49. For each
 kind of data and each ratio (records of a tuple per record of a block) the table shows how often they agreed. Made-up
-data, nothing private; the defaults in `accord.learning.families` keep to ratios that hold for skewed data too.
+data, nothing private; the defaults in `accord.learning.sampler` keep to ratios that hold for skewed data too.
 """
 
 import os

@@ -6,7 +6,7 @@ Bring any density estimator, get a private model and synthetic data, with a proo
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from accord.learning.density.estimator import PrivateDensity
+    from accord.density.estimator import PrivateDensity
 
 __version__ = "0.1.0"
 __all__ = ["PrivateDensity", "__version__"]
@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
     """Load what needs scikit-learn when it is first asked for."""
     if name == "PrivateDensity":
         try:
-            from accord.learning.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
+            from accord.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] != "sklearn":
                 raise

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from accord.laws import FiniteKernel, FiniteLaw, check, check_dp, hockey_stick, smallest_delta
-from accord.laws._loss import Loss, loss
-from accord.laws._pairs import Event, Pair, best_event
+from accord.laws import FiniteKernel, FiniteLaw, check_dp, hockey_stick, smallest_delta
+from accord.laws import kernel as check
+from accord.laws.finite import Event, Pair, best_event
+from accord.laws.hockey_stick import Loss, loss
 
 # A mechanism that blurts out a record with probability 1/100: only one direction of the pair shows it.
 LEAKY = FiniteKernel({"with": FiniteLaw({"quiet": 99, "loud": 1}), "without": FiniteLaw({"quiet": 1})})

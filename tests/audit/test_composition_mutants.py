@@ -9,6 +9,9 @@ from typing import Any
 import mpmath as mp
 import pytest
 
+from accord.accounting import best, composition, optimal
+from accord.accounting import composition as up
+from accord.accounting import optimal as heterogeneous
 from accord.errors import InvalidParameter
 from accord.privacy import (
     ApproxDP,
@@ -16,15 +19,10 @@ from accord.privacy import (
     PureDP,
     advanced_composition,
     basic_composition,
-    best,
     best_composition,
-    composition,
-    heterogeneous,
     heterogeneous_composition,
-    optimal,
     optimal_composition,
 )
-from accord.privacy import _upper as up
 
 Total = PureDP | ApproxDP | NoGuarantee
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, ExponentialLoss, PrivacyAccountant, of_stages
-from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, _budget, _run
+from accord.marginals import Column, Domain, MarginalLearner, MarginalModel
 from accord.marginals import learner as marginals_learner
-from accord.marginals._coarse import grouped
-from accord.marginals._counts import Counted
-from accord.marginals._fit import Noisy
+from accord.marginals import planning as _budget
+from accord.marginals import run as _run
+from accord.marginals.errors import grouped
+from accord.marginals.fit import Noisy
+from accord.marginals.run import Counted
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.testing import ReplayRandomness
 

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.mechanisms import DiscreteLaplace, Laplace, laplace
-from accord.mechanisms._grid import to_steps
+from accord.mechanisms import DiscreteLaplace, Laplace
+from accord.noise import laplace
+from accord.noise.numbers import to_steps
 from accord.testing import ReplayRandomness
 
 Point = tuple[int, ...]

@@ -10,13 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.core.blocks import fit_blocks, partition
+from accord.density.family import NormalMixtures
+from accord.density.plan import DensityPlan, density_plan
+from accord.density.release import PrivateModel, release_density
+from accord.density.sketch import LineSketch
 from accord.distributions import PointMass
-from accord.learning.density.column_location import CELL, ColumnLocation
-from accord.learning.density.family import NormalMixtures
-from accord.learning.density.line_sketch import LineSketch
-from accord.learning.density.location_rounding import LocationRounding
-from accord.learning.density.plan import DensityPlan, density_plan
-from accord.learning.density.release import PrivateModel, release_density
+from accord.location.rounding import CELL, ColumnLocation, LocationRounding
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
 from accord.testing import CouplingCase, CouplingFault, check_coupling

@@ -22,17 +22,18 @@ from accord.core.exact import exp_lower
 from accord.couplings import Coupled, Coupling, Premises, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.learners import EmpiricalLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, PrivateSampler
-from accord.learning._surplus import leave_out
+from accord.learning import PrivateLearner, PrivateSampler
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 from accord.testing import ReplayRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner
+from accord.theory.parts import leave_out
 
-agnostic: Any = sys.modules["accord.learning.agnostic"]
-black_box: Any = sys.modules["accord.learning.black_box"]
-boosted: Any = sys.modules["accord.learning.boosted"]
+agnostic: Any = sys.modules["accord.theory.agnostic"]
+black_box: Any = sys.modules["accord.theory.black_box"]
+boosted: Any = sys.modules["accord.theory.boosted"]
 sampler: Any = sys.modules["accord.learning.sampler"]
 
 LABELS = (0, 1)

@@ -13,16 +13,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from accord.density.refine import CandidateRefiner, StatisticsRefiner, candidates, statistics
+from accord.density.refine import projection_counts as compiled_counts
+from accord.density.refine.candidates import STEPS, ratio_steps
+from accord.density.refine.mixture_fit import NormalMixture
+from accord.density.refine.projections import SHARE, BinnedProjections, UnitRecords
+from accord.density.refine.statistics import noise_for
 from accord.distributions import Normal
 from accord.errors import InvalidParameter
 from accord.learners import GaussianLearner
-from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner, candidates, statistics
-from accord.learning.density.refine import _projection_counts as compiled_counts
-from accord.learning.density.refine._gaussian_budget import noise_for
-from accord.learning.density.refine._log_ratios import STEPS, ratio_steps
-from accord.learning.density.refine._mixture_shape import NormalMixture
-from accord.learning.density.refine._projections import SHARE, BinnedProjections
-from accord.learning.density.refine._units import UnitRecords
 from accord.randomness import PrivateRandomness, SharedRandomness
 
 Floats = NDArray[np.float64]

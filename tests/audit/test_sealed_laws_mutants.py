@@ -14,11 +14,12 @@ from accord.core import isolation
 from accord.core.blocks import fit_blocks
 from accord.core.coupling import ABSTAIN
 from accord.core.isolation import SealedLaw, couple_apart
-from accord.couplings import Coupling, PoissonCoupling
+from accord.couplings import Coupling
 from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass
 from accord.learners import GaussianLearner
 from accord.learning import Isolation
 from accord.randomness import Generator, SharedRandomness
+from accord.theory import PoissonCoupling
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 

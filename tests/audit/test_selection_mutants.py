@@ -10,17 +10,9 @@ import numpy as np
 import pytest
 
 from accord.core.exact import exp_lower
-from accord.mechanisms import (
-    AboveThreshold,
-    Exponential,
-    PermuteAndFlip,
-    ThresholdedCounts,
-    TopK,
-    above_threshold,
-    thresholded_counts,
-)
-from accord.mechanisms._exact_choice import whole_weights
-from accord.mechanisms._score_weights import ScoreWeights, _table, score_weights
+from accord.mechanisms import AboveThreshold, Exponential, PermuteAndFlip, ThresholdedCounts, TopK
+from accord.noise import above_threshold, thresholded_counts
+from accord.noise.scores import ScoreWeights, _table, score_weights, whole_weights
 from accord.privacy import Neighbouring
 from accord.testing import ReplayRandomness
 

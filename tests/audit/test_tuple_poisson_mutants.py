@@ -17,16 +17,18 @@ from scipy.stats import chi2
 
 from accord.core.coupling import ABSTAIN
 from accord.core.exact import exp_lower
-from accord.couplings import Coupled, TuplePoissonCoupling, _earliest, tuple_poisson
-from accord.couplings._earliest import Points
-from accord.couplings._grid_law import WHOLE, Column
-from accord.couplings._grid_reader import Reader
+from accord.couplings import Coupled
 from accord.distributions import Categorical, Normal
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
 from accord.mechanisms import StableMode
 from accord.privacy import NoAnswer
-from accord.randomness import SecretStream, SharedRandomness
+from accord.randomness import SharedRandomness
+from accord.theory import TuplePoissonCoupling
+from accord.theory.couplings import grid as _earliest
+from accord.theory.couplings import tuple_poisson
+from accord.theory.couplings.grid import WHOLE, Column, Points, Reader
+from accord.theory.couplings.secret_stream import SecretStream
 
 aggregate_module: Any = sys.modules["accord.core.aggregate"]
 sampler_module: Any = sys.modules["accord.learning.sampler"]

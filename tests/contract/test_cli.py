@@ -19,8 +19,8 @@ import accord.cli.job
 from accord.cli.app import app
 from accord.distributions import Categorical, Normal
 from accord.errors import FitFailed, InvalidParameter
-from accord.learning import SamplePlan, Synthesis
 from accord.privacy import ApproxDP
+from accord.synthesis import SamplePlan, Synthesis
 
 CASES = Path(__file__).parent / "cases"
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -18,13 +18,11 @@ from accord.couplings import (
     NormalLattice,
     NormalReference,
     ParameterRounding,
-    PoissonCoupling,
     ProductCoupling,
     RaceCoupling,
     RecordByRecord,
     ShiftRounding,
     StatisticCoupling,
-    TuplePoissonCoupling,
     TwoStageCoupling,
     agreement,
     coupling_for,
@@ -42,7 +40,8 @@ from accord.distributions import (
     Uniform,
 )
 from accord.testing import CouplingCase, check_coupling
-from accord.testing._coupling_replay import check_poison
+from accord.testing.coupling_checks import check_poison
+from accord.theory import PoissonCoupling, TuplePoissonCoupling
 
 Floats = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ import pytest
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from accord.core import Records
+from accord.density import columns_in
 from accord.errors import FitFailed, InvalidParameter, NothingReleased, SchemaMismatch
 from accord.learners import GaussianLearner, ScipyLearner
 from accord.learning import PrivateDensity
-from accord.learning.density import columns_in
 from accord.ledger import Ledger
 
 SECRET = 61803.398

@@ -16,12 +16,13 @@ from accord.core.unit_names import unit_word
 from accord.distributions import Distribution, Normal
 from accord.errors import BudgetExceeded, FitFailed, InvalidParameter, LedgerError, NotEnoughRecords
 from accord.learners import GaussianLearner
-from accord.learning import PrivateLearner, PrivateSampler, Synthesis, synthesise
-from accord.learning.synthesis import SamplePlan
+from accord.learning import PrivateLearner, PrivateSampler
 from accord.ledger import Ledger
 from accord.mechanisms import DiscreteLaplace
 from accord.privacy import AdaptiveSession, ApproxDP, NoAnswer, PureDP
 from accord.randomness import SharedRandomness
+from accord.synthesis import Synthesis, synthesise
+from accord.synthesis.by_votes import SamplePlan
 
 SCHEMA = 'version = 1\n[[columns]]\nname = "x"\nkind = "number"\n'
 CANARY = "CANARY7301"

@@ -27,8 +27,7 @@ from accord.mechanisms import (
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release, Sensitivity
 from accord.randomness import PrivateRandomness, bernoulli, require_private
 from accord.testing import MechanismCase, MechanismFault, check_mechanism
-from accord.testing._outcomes import check_independence
-from accord.testing.mechanism_checks import _sample
+from accord.testing.mechanism_checks import _sample, check_independence
 
 VOTES = [
     (["a"] * 5 + ["b"], ["a"] * 4 + ["b", "b"]),

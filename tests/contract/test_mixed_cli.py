@@ -12,11 +12,11 @@ from typer.testing import CliRunner, Result
 
 import accord.cli.job
 from accord.cli.app import app
-from accord.learning.declared.release import TableRelease
 from accord.ledger import Ledger
 from accord.marginals import MarginalLearner
 from accord.privacy import ApproxDP
 from accord.reports import check_release
+from accord.synthesis.release import TableRelease
 from accord.tables import parse_schema, read_table
 
 CANARY = "CANARY7301"
@@ -229,7 +229,7 @@ def test_a_dry_run_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> None:
         pytest.fail("a row was read")
 
-    monkeypatch.setattr("accord.tables._csv.csv_batches", never)
+    monkeypatch.setattr("accord.tables.csv_file.csv_batches", never)
     monkeypatch.setattr("accord.tables.reader.csv_batches", never)
     result = synth("--dry-run", "--size", "6000")
     assert result.exit_code == 0, result.stderr

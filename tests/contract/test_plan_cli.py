@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from accord.cli.app import app
-from accord.planning import Certificate
+from accord.theory.planning import Certificate
 
 
 def run(*arguments: str) -> Any:

@@ -20,20 +20,20 @@ from typer.testing import CliRunner, Result
 import accord.cli.app
 import accord.cli.discovery
 import accord.cli.schema
-import accord.learning.declared.cuts
-import accord.learning.declared.discovery
-import accord.learning.declared.learner
-import accord.learning.density.locate
+import accord.location.locate
+import accord.synthesis.cuts
+import accord.synthesis.discovery
+import accord.synthesis.learner
 from accord.cli.app import app
 from accord.cli.guard import guarded
 from accord.core import Verdict, tell
 from accord.core.release import composing, note
 from accord.errors import BudgetExceeded, InvalidParameter
-from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger, spending
 from accord.marginals import MarginalLearner
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
+from accord.synthesis.discovery import discover
 from accord.tables import parse_schema, read_table, read_texts
 
 CANARY = "CANARY7301"
@@ -95,7 +95,7 @@ def test_a_refusal_inside_the_release_is_no_answer_and_spent(monkeypatch: pytest
     def fails(*_: object, **__: object) -> NoReturn:
         raise InvalidParameter(f"a text that may hold data: {CANARY}.")
 
-    monkeypatch.setattr(accord.learning.declared.learner, "make_cuts", fails)
+    monkeypatch.setattr(accord.synthesis.learner, "make_cuts", fails)
     Ledger.create("l", epsilon=3, delta="1e-5").close()
     for more in ([], ["--ledger", "l"]):
         result = synth(["1", "2"] * 20, *more, keys="bounds = [0, 3]")
@@ -217,7 +217,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Keep the first values that are released, and give them again whatever the records are; counts the releases."""
     calls: list[int] = []
     kept: dict[str, Any] = {}
-    cuts, release = accord.learning.declared.cuts.make_cuts, MarginalLearner.release
+    cuts, release = accord.synthesis.cuts.make_cuts, MarginalLearner.release
 
     def same(name: str, run: Callable[[], Any]) -> Any:
         with composing("basic", apart=True) as ran:
@@ -233,7 +233,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(codes))
         return same("tables", lambda: release(learner, codes, **options))
 
-    monkeypatch.setattr(accord.learning.declared.learner, "make_cuts", same_cuts)
+    monkeypatch.setattr(accord.synthesis.learner, "make_cuts", same_cuts)
     monkeypatch.setattr(MarginalLearner, "release", same_tables)
     return calls
 
@@ -341,7 +341,7 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
     histogram, counts, locating = (
         DiscreteLaplace.release,
         ThresholdedCounts.release,
-        accord.learning.density.locate.locate,
+        accord.location.locate.locate,
     )
 
     def by_histogram(mechanism: DiscreteLaplace, *words: Any, **options: Any) -> Any:
@@ -360,7 +360,7 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
 
     monkeypatch.setattr(DiscreteLaplace, "release", by_histogram)
     monkeypatch.setattr(ThresholdedCounts, "release", by_counts)
-    monkeypatch.setattr(accord.learning.declared.discovery, "locate", by_place)
+    monkeypatch.setattr(accord.synthesis.discovery, "locate", by_place)
     for name, cells in columns.items():
         spent.clear()
         given = pa.array([cell or None for cell in cells.tolist()], pa.large_string())

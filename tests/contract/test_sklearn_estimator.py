@@ -18,11 +18,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import accord
+from accord.density.estimators import fitted_gaussian_mixture
+from accord.density.family import NormalParameters
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch
 from accord.learners import GaussianLearner, MixtureLearner
 from accord.learning import PrivateDensity
-from accord.learning.density.fitted_estimator import fitted_gaussian_mixture
-from accord.learning.density.normal_family import NormalParameters
 
 EXPECTED_FAILURES = {
     "check_dtype_object": (

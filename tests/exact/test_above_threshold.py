@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from accord.errors import InvalidParameter, WrongRandomness
-from accord.mechanisms import AboveThreshold, RunStopped, above_threshold
+from accord.mechanisms import AboveThreshold, RunStopped
+from accord.noise import above_threshold
 from accord.privacy import Neighbouring, PureDP, Sensitivity
 from accord.randomness import PrivateRandomness
 from accord.testing import ReplayRandomness

@@ -26,16 +26,14 @@ from accord.accounting import (
     imported_loss,
     numerical,
 )
-from accord.accounting._grid import GridLaw
-from accord.accounting._normal import tail_bounds
-from accord.accounting._orders import ORDERS, log_share
-from accord.accounting._tilted import compose, tilt
-from accord.accounting.gaussian import gaussian_delta
-from accord.accounting.numerical import numerical_epsilon
+from accord.accounting.accountant import ORDERS, log_share
+from accord.accounting.composition import upper
+from accord.accounting.gaussian import gaussian_delta, tail_bounds
+from accord.accounting.losses import GridLaw
+from accord.accounting.numerical import compose, numerical_epsilon, tilt
 from accord.errors import InvalidParameter
-from accord.mechanisms._gaussian_curve import zcdp_delta
+from accord.noise.discrete_gaussian import zcdp_delta
 from accord.privacy import Neighbouring, PureDP, optimal_composition
-from accord.privacy._upper import upper
 
 Atoms = dict[Any, Any]
 
@@ -354,7 +352,7 @@ def test_C4_a_curve_of_points_dominates_the_mechanism_it_came_from() -> None:
 
 def test_without_the_bound_of_its_rounding_the_transform_understates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Untilted, at a delta of 1e-15: what dp-accounting 0.6 does."""
-    from accord.accounting import _tilted
+    from accord.accounting import numerical as _tilted
 
     loss, best = (
         GuaranteeLoss(PureDP("0.1")),
@@ -381,7 +379,8 @@ def test_an_answer_from_below_the_window_is_caught(monkeypatch: pytest.MonkeyPat
 
 
 def test_rounding_losses_down_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accord.accounting import _grid, losses
+    from accord.accounting import losses
+    from accord.accounting import losses as _grid
 
     def down(values: Any, masses: Any, *, step: float, error: float) -> Any:
         return _grid._finished(np.floor(values / step).astype(np.int64), masses, error=error, shift=0)

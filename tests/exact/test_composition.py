@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
+from accord.accounting import composition as up
 from accord.privacy import (
     ApproxDP,
     PureDP,
@@ -15,7 +16,6 @@ from accord.privacy import (
     heterogeneous_composition,
     optimal_composition,
 )
-from accord.privacy import _upper as up
 
 DIGITS = 120
 

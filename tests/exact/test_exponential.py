@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from accord.core.exact import exp_lower, exp_upper
 from accord.errors import AccordError
 from accord.mechanisms import Exponential, PermuteAndFlip, TopK
-from accord.mechanisms._exact_choice import Cumulative, choose, whole_weights
-from accord.mechanisms._score_weights import log_upper, score_weights
-from accord.mechanisms.permute_and_flip import _flip
+from accord.noise.permute_and_flip import _flip
+from accord.noise.scores import Cumulative, choose, log_upper, score_weights, whole_weights
 from accord.randomness import PrivateRandomness
 
 Law = dict[Any, Fraction]

@@ -26,8 +26,8 @@ from accord.laws import (
     smallest_exp_epsilon,
     total_variation,
 )
-from accord.laws._loss import loss
-from accord.laws._weights import whole_numbers
+from accord.laws.finite import whole_numbers
+from accord.laws.hockey_stick import loss
 from accord.privacy import Neighbouring
 
 weights = st.integers(0, 12)
@@ -433,7 +433,7 @@ def test_relations_agree_with_enumeration() -> None:
         Neighbouring.REPLACE_ONE_IN_PLACE: 1 + 4 + 12,
         Neighbouring.ADD_OR_REMOVE_ONE: 2 + 6 + 16,
     }
-    from accord.laws.check import _listed
+    from accord.laws.kernel import _listed
 
     for relation, count in counts.items():
         assert len(_listed(kernel, relation)) == count

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from accord.accounting import GaussianLoss, gaussian_composition, loss_of
 from accord.core import Records
-from accord.marginals import Column, Domain, MarginalLearner, NumericBinning, _run
-from accord.marginals._budget import ROOT_2, Noise, total_epsilon
-from accord.marginals._counts import WHOLE, Counted, unit_weights
-from accord.marginals._dense import DenseEngine
-from accord.marginals._fit import Feature, Noisy, fit
-from accord.marginals._junction import junction_tree
-from accord.marginals._tree import TreeEngine
-from accord.marginals.plan import LARGEST_SCORE
+from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
+from accord.marginals import run as _run
+from accord.marginals.dense import DenseEngine
+from accord.marginals.fit import Feature, Noisy, fit
+from accord.marginals.planning import LARGEST_SCORE, ROOT_2, Noise, total_epsilon
+from accord.marginals.run import WHOLE, Counted, unit_weights
+from accord.marginals.tree import TreeEngine, junction_tree
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.marginals._quantiles import Sorted, dyadic_grid, split_scores
+from accord.marginals.quantiles import Sorted, dyadic_grid, split_scores
 
 
 def test_the_scores_of_halves_move_together_by_twice_the_weight() -> None:

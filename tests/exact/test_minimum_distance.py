@@ -14,8 +14,9 @@ import pytest
 from accord.distributions import Categorical, Gamma, Mixture, Normal, Piecewise, Poisson, Uniform
 from accord.errors import FitFailed, InvalidParameter
 from accord.laws import FiniteLaw, total_variation
-from accord.learners import Learner, MinimumDistanceLearner
-from accord.planning import agnostic_sizes
+from accord.learners import Learner
+from accord.theory import MinimumDistanceLearner
+from accord.theory.planning import agnostic_sizes
 
 Law = tuple[Fraction, ...]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from accord.errors import AccordError
+from accord.noise import samplers as gaussian
+from accord.noise import samplers as laplace
+from accord.noise.cell_table import CellTable, cut_floors, exp_bounds, is_below_exp
 from accord.randomness import PrivateRandomness, discrete_gaussian, discrete_laplace
-from accord.randomness import gaussian_cells as gaussian
-from accord.randomness import laplace_digits as laplace
-from accord.randomness._table import CellTable, cut_floors, exp_bounds, is_below_exp
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(20), Fraction(1000), Fraction(2**41, 3)]
 Pair = tuple[Fraction, Fraction]

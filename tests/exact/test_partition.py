@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from accord.core import Records
 from accord.errors import AccordError
 from accord.learning import partition
-from accord.learning._parts import cut_into_parts
-from accord.learning._surplus import leave_out
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
+from accord.theory.parts import cut_into_parts, leave_out
 
 Table = list[tuple[str, str]]
 """Rows of (unit, cell)."""

@@ -14,7 +14,9 @@ from accord.couplings import ParameterRounding
 from accord.distributions import PointMass
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.mechanisms import BestOfDraws, StableMode
-from accord.planning import (
+from accord.privacy import NoAnswerType
+from accord.randomness import SharedRandomness
+from accord.theory.planning import (
     Certificate,
     agnostic_sizes,
     all_plans,
@@ -25,11 +27,16 @@ from accord.planning import (
     theorem_sizes,
     yatracos_sizes,
 )
-from accord.planning._binomial import at_least, at_most, law
-from accord.planning._pivot import PivotDesign, lower_bound, simulate
-from accord.planning._rounded import RoundedAtoms, _shift_square, _worst, plan_rounded
-from accord.privacy import NoAnswerType
-from accord.randomness import SharedRandomness
+from accord.theory.planning.certified import (
+    RoundedAtoms,
+    _shift_square,
+    _worst,
+    law,
+    plan_rounded,
+    tail_above,
+    tail_below,
+)
+from accord.theory.planning.pivots import PivotDesign, lower_bound, simulate
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 
@@ -232,10 +239,10 @@ def test_sizes_fall_as_alpha_and_epsilon_rise() -> None:
 def test_binomial_chances_against_scipy() -> None:
     counts = np.arange(-2, 43)
     for chance in (0.0, 1e-9, 0.2, 0.5, 0.97, 1.0):
-        assert at_least(counts, size=40, chance=chance) == pytest.approx(
+        assert tail_above(counts, size=40, chance=chance) == pytest.approx(
             binom.sf(counts - 1, 40, chance), rel=1e-9, abs=0
         )
-        assert at_most(counts, size=40, chance=chance) == pytest.approx(
+        assert tail_below(counts, size=40, chance=chance) == pytest.approx(
             binom.cdf(counts, 40, chance), rel=1e-7, abs=1e-300
         )
         assert law(40, np.array([chance]))[0] == pytest.approx(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from accord.learning._rounded_labels import RootModel, Roots
-from accord.planning._roots import FLOOR, STEP, RoundedRoots, _chances, _losses, plan_roots
-from accord.planning._verify_roots import _one_label, far_cells, shifts_that_do, too_many
 from accord.randomness import SharedRandomness
+from accord.theory.black_box import RootModel, Roots
+from accord.theory.planning.roots import FLOOR, STEP, RoundedRoots, _chances, _losses, plan_roots
+from accord.theory.planning.verify import _one_label, far_cells, shifts_that_do, too_many
 
 SETTING: dict[str, Any] = {"alpha": 0.1, "beta": 0.1, "epsilon": 1.0, "delta": 1e-6}
 

@@ -8,12 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.core.coupling import ABSTAIN
-from accord.couplings import AtomRace, PoissonCoupling
-from accord.couplings._earliest_point import LAYER_BITS, _Layer
-from accord.couplings._iid_reference import IidReference
-from accord.couplings._point_race import stages
-from accord.couplings._ratio_bounds import log_ratio_bound
-from accord.couplings.reference import BATCH
+from accord.couplings import AtomRace
+from accord.couplings.ratio_bounds import log_ratio_bound
+from accord.couplings.reference import BATCH, IidReference
 from accord.distributions import (
     Atoms,
     Categorical,
@@ -26,6 +23,8 @@ from accord.distributions import (
     Uniform,
 )
 from accord.randomness import SharedRandomness
+from accord.theory import PoissonCoupling
+from accord.theory.couplings.poisson import LAYER_BITS, _Layer, stages
 
 SHARED = SharedRandomness("replay")
 RULES = ["race", "earliest"]

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord.density.refine import CandidateRefiner, StatisticsRefiner
+from accord.density.refine.candidates import STEPS, epsilons_of, ratio_steps, total_of
+from accord.density.refine.mixture_fit import NormalMixture
+from accord.density.refine.projections import SHARE, BinnedProjections, UnitRecords
+from accord.density.refine.statistics import CONTINUOUS_PART, LEAST_SIGMA, noise_for, squared_budget
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner
-from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
-from accord.learning.density.refine._gaussian_budget import CONTINUOUS_PART, LEAST_SIGMA, noise_for, squared_budget
-from accord.learning.density.refine._log_ratios import STEPS, ratio_steps
-from accord.learning.density.refine._mixture_shape import NormalMixture
-from accord.learning.density.refine._projections import SHARE, BinnedProjections
-from accord.learning.density.refine._selection_budget import epsilons_of, total_of
-from accord.learning.density.refine._units import UnitRecords
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
 

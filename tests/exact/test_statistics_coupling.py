@@ -18,9 +18,9 @@ from accord.couplings import (
     StatisticCoupling,
     coupling_for,
 )
-from accord.couplings._cell_race import CellRace, Points
-from accord.couplings._statistic_gamma import GammaStatistic
-from accord.couplings._statistic_sums import ExponentialSum, LogSum, PoissonSum
+from accord.couplings.lattice.cells import CellRace, Points
+from accord.couplings.statistics.gamma import GammaStatistic
+from accord.couplings.statistics.sums import ExponentialSum, LogSum, PoissonSum
 from accord.distributions import Categorical, Exponential, Gamma, Mixture, Normal, PointMass, Poisson, Product, Uniform
 from accord.errors import FitFailed, InvalidParameter
 from accord.randomness import SharedRandomness
@@ -158,7 +158,7 @@ def test_a_memory_of_points_changes_no_vote(monkeypatch: pytest.MonkeyPatch) -> 
     laws = [Gamma(2.0, 1.0), Gamma(2.2, 1.0), Gamma(2.0, 1.0)]
     options: dict[str, Any] = {"records": 30, "draws": 5, "shared": SharedRandomness(2)}
     free = StatisticCoupling(Gamma).couple(laws, **options).keys
-    monkeypatch.setattr("accord.couplings._statistic_gamma._MOST_KNOWN", 5)
+    monkeypatch.setattr("accord.couplings.statistics.gamma._MOST_KNOWN", 5)
     assert (StatisticCoupling(Gamma).couple(laws, **options).keys == free).all()
     assert (StatisticCoupling(Gamma).couple(laws[1:2], **options).keys == free[:, 1:2]).all()
 
@@ -175,7 +175,7 @@ def test_laws_at_their_limits_abstain_alone(monkeypatch: pytest.MonkeyPatch) -> 
         keys = StatisticCoupling(family).couple([*bad, good, ABSTAIN], **options).keys
         assert set(keys[:, [*range(len(bad)), -1]].ravel().tolist()) == {ABSTAIN}, family
         assert all(isinstance(key, bytes) for key in keys[:, -2]), family
-    monkeypatch.setattr("accord.couplings._statistic_gamma._MOST_CELLS", 500)
+    monkeypatch.setattr("accord.couplings.statistics.gamma._MOST_CELLS", 500)
     wide, narrow = Gamma(0.01, 1.0), Gamma(100.0, 1.0)
     with pytest.raises(FitFailed, match="cells"):
         GammaStatistic(12).reach(wide)

@@ -18,8 +18,9 @@ import pytest
 from accord.core.curve import yes_no_test
 from accord.core.exact import exp_lower, exp_upper
 from accord.errors import InvalidParameter, WrongRandomness
-from accord.mechanisms import ABSTAIN, LevelSelection, ThresholdedCounts, thresholded_counts
-from accord.mechanisms._level_curve import level_curve
+from accord.mechanisms import ABSTAIN, LevelSelection, ThresholdedCounts
+from accord.noise import thresholded_counts
+from accord.noise.thresholded_counts import level_curve
 from accord.privacy import ApproxDP, Neighbouring
 from accord.testing import ReplayRandomness, hockey_stick
 

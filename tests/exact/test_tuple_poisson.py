@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from accord.core.coupling import ABSTAIN
-from accord.couplings import TuplePoissonCoupling, _earliest, joint_law
-from accord.couplings._earliest import Points, first_accepted, margin
-from accord.couplings._grid_law import WHOLE, Column, GridLaw
-from accord.couplings._grid_reader import Reader, shares
-from accord.couplings._label_bytes import label_bytes, label_of
+from accord.couplings import joint_law
+from accord.couplings.atom_race import label_bytes, label_of
 from accord.distributions import Atoms, Categorical, Mixture, Normal, Piecewise, PointMass, Product, Uniform
 from accord.errors import InvalidParameter
 from accord.laws import FiniteLaw, total_variation
-from accord.randomness import SecretStream, SharedRandomness
+from accord.randomness import SharedRandomness
+from accord.theory import TuplePoissonCoupling
+from accord.theory.couplings import grid as _earliest
+from accord.theory.couplings.grid import WHOLE, Column, GridLaw, Points, Reader, first_accepted, margin, shares
+from accord.theory.couplings.secret_stream import SecretStream
 
 # --- the joint law ----------------------------------------------------------------------------------------------------
 

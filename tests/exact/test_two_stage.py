@@ -14,7 +14,7 @@ from scipy.stats import multivariate_t
 
 from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import ModelReference, NormalReference, TwoStageCoupling
-from accord.couplings._shortfall import shortfall
+from accord.couplings.reference import shortfall
 from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, Uniform
 from accord.randomness import Generator, SharedRandomness
 

@@ -149,7 +149,7 @@ def test_a_file_that_no_pattern_names_belongs_to_what_it_imports(
     module = areas()
     monkeypatch.setattr(module, "TESTS", tmp_path)
     path = tmp_path / "test_x.py"
-    path.write_text("import accord.laws\nfrom accord.errors import FitFailed\nfrom accord.learning.density import x\n")
+    path.write_text("import accord.laws\nfrom accord.errors import FitFailed\nfrom accord.density import x\n")
     assert module.areas_of(path) == {"laws", "density"}
 
 

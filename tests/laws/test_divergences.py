@@ -24,7 +24,7 @@ from accord.laws import (
     smallest_exp_epsilon,
     total_variation,
 )
-from accord.laws._rounding import float_above, log_above, root_above
+from accord.laws.hockey_stick import float_above, log_above, root_above
 
 SIZE = 4
 weights = st.integers(0, 40)

@@ -10,8 +10,9 @@ import pytest
 from accord import laws
 from accord.distributions import Categorical, Normal
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import PrivateLearner, sample_rows, synthesise
+from accord.learning import PrivateLearner
 from accord.privacy import NoAnswer
+from accord.synthesis import sample_rows, synthesise
 
 
 def total_variation(p: Normal, q: Normal) -> float:

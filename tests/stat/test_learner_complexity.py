@@ -18,12 +18,20 @@ from scipy.stats import binom, chi2, norm
 from accord.distributions import Categorical, Mixture, Normal
 from accord.errors import InvalidParameter
 from accord.laws import kl_divergence, total_variation
-from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
-from accord.learners._deviation import records_for_deviation
-from accord.learners._normal_accuracy import expected_kl, log_tail, records_for
-from accord.learners._normal_line import failure_chances, total_variations
-from accord.learners._normal_sizes import geometric_sizes, least_size, stiffness
+from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learners.normal_sizes import (
+    expected_kl,
+    failure_chances,
+    geometric_sizes,
+    least_size,
+    log_tail,
+    records_for,
+    stiffness,
+    total_variations,
+)
 from accord.randomness import Generator
+from accord.theory import MinimumDistanceLearner
+from accord.theory.minimum_distance import records_for_deviation
 
 SEED = 20261130
 

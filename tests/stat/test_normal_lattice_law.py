@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from accord.core.coupling import ABSTAIN, Abstain
 from accord.couplings import NormalLattice
-from accord.couplings._chart import Chart
-from accord.couplings._normal_cells import MOST_CELLS, NormalCells, SeenLaw
-from accord.couplings._normal_race import listed
-from accord.couplings.normal_lattice import _Points
+from accord.couplings.lattice.cells import MOST_CELLS, Chart, NormalCells, SeenLaw
+from accord.couplings.lattice.loops import listed
+from accord.couplings.lattice.normal import _Points
 from accord.distributions import Distribution, Normal
 from accord.errors import FitFailed
 from accord.randomness import SharedRandomness

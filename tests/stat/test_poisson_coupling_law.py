@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import binomtest, chisquare, kstest, norm
 
-from accord.couplings import AtomRace, Coupled, PoissonCoupling, agreement
-from accord.couplings._label_bytes import label_bytes
+from accord.couplings import AtomRace, Coupled, agreement
+from accord.couplings.atom_race import label_bytes
 from accord.distributions import Atoms, Categorical, Mixture, Normal, OnALine, Uniform
 from accord.randomness import SharedRandomness
+from accord.theory import PoissonCoupling
 
 RARE = 1e-7
 RULES = ["race", "earliest"]

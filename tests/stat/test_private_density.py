@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.mixture import GaussianMixture
 
+from accord.density.refine.statistics import noise_for
+from accord.density.sketch import LineSketch
 from accord.distributions import Distribution, Normal, PointMass
 from accord.errors import NothingReleased
 from accord.learning import PrivateDensity
-from accord.learning.density.column_location import CELL
-from accord.learning.density.line_sketch import LineSketch
-from accord.learning.density.locate import locate, location_plan
-from accord.learning.density.location_rounding import LocationRounding
-from accord.learning.density.refine._gaussian_budget import noise_for
+from accord.location.locate import locate, location_plan
+from accord.location.rounding import CELL, LocationRounding
 from accord.testing import CouplingCase, check_coupling
 
 Floats = NDArray[np.float64]

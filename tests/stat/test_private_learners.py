@@ -20,11 +20,12 @@ from scipy.stats import binom
 from accord.couplings import Coupling, RaceCoupling
 from accord.distributions import Categorical, Mixture, Normal
 from accord.laws import total_variation
-from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner
-from accord.planning import agnostic_sizes, boosted_sizes, theorem_sizes
+from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learning import PrivateLearner
 from accord.privacy import NoAnswerType, Release
 from accord.randomness import SharedRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
+from accord.theory.planning import agnostic_sizes, boosted_sizes, theorem_sizes
 
 ASKED: dict[str, Any] = {"alpha": "0.5", "beta": "0.5", "epsilon": 1, "delta": "1e-6"}
 LABELS = (0, 1)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord.density.refine import CandidateRefiner, StatisticsRefiner
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner
-from accord.learning.density.refine import CandidateRefiner, StatisticsRefiner
 from accord.randomness import SharedRandomness
 
 Floats = NDArray[np.float64]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord.couplings import NormalLattice, PoissonCoupling, RecordByRecord, StatisticCoupling
+from accord.couplings import NormalLattice, RecordByRecord, StatisticCoupling
 from accord.distributions import Exponential, Gamma, Normal, Poisson
 from accord.randomness import SharedRandomness
 from accord.testing import CouplingFault
-from accord.testing._coupling_scores import standard_scores
-from accord.testing._coupling_statements import check_marginal
+from accord.testing.coupling_statements import check_marginal, standard_scores
+from accord.theory import PoissonCoupling
 
 LINE = 5.5
 Floats = NDArray[np.float64]

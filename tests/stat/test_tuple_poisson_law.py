@@ -16,12 +16,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2, norm
 
-from accord.couplings import TuplePoissonCoupling, joint_law
-from accord.couplings._grid_law import WHOLE
-from accord.couplings._grid_reader import Reader
+from accord.couplings import joint_law
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, Normal, Product, Uniform
 from accord.laws import FiniteLaw
 from accord.randomness import SharedRandomness
+from accord.theory import TuplePoissonCoupling
+from accord.theory.couplings.grid import WHOLE, Reader
 
 RARE = 1e-7
 

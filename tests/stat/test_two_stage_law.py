@@ -16,16 +16,10 @@ from scipy.special import ndtri
 from scipy.stats import chi2, kstwobign
 
 from accord.core.coupling import Abstain
-from accord.couplings import (
-    ModelReference,
-    NormalLattice,
-    NormalReference,
-    PoissonCoupling,
-    TwoStageCoupling,
-    agreement,
-)
+from accord.couplings import ModelReference, NormalLattice, NormalReference, TwoStageCoupling, agreement
 from accord.distributions import Distribution, Mixture, Normal
 from accord.randomness import Generator, SharedRandomness
+from accord.theory import PoissonCoupling
 
 CHANCE = 1e-8
 Floats = NDArray[np.float64]

@@ -19,10 +19,8 @@ from accord.couplings import (
     DyadicCoupling,
     HashedLattice,
     NormalLattice,
-    PoissonCoupling,
     RaceCoupling,
     StatisticCoupling,
-    TuplePoissonCoupling,
 )
 from accord.distributions import (
     Categorical,
@@ -38,6 +36,7 @@ from accord.distributions import (
 )
 from accord.learning import PrivateSampler, partition
 from accord.randomness import Generator, SharedRandomness
+from accord.theory import PoissonCoupling, TuplePoissonCoupling
 
 SEEN: list[frozenset[int]] = []
 """Row numbers of every fit; a learner itself is copied for each block."""

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV
 
 from accord import PrivateDensity
 from accord.core import VerdictWarning
+from accord.density import estimator as fits
 from accord.errors import BudgetExceeded, InvalidParameter, NotEnoughRecords
-from accord.learning.density import fits
 from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
 
@@ -75,7 +75,7 @@ def test_A12_no_copy_holds_what_is_for_the_curator(fitted: PrivateDensity) -> No
 def test_A12_mutant_the_state_as_scikit_learn_keeps_it_is_caught(
     fitted: PrivateDensity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accord.learning.density.estimator._CURATORS", frozenset())
+    monkeypatch.setattr("accord.density.estimator._CURATORS", frozenset())
     assert leaks(pickle.dumps(fitted), fitted)
 
 

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from accord.cli.app import app
 from accord.core import Records
 from accord.errors import InvalidParameter
-from accord.learning.declared import discovery
-from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
+from accord.synthesis import discovery
+from accord.synthesis.discovery import Discovered, discover
 from accord.tables import parse_schema
 from accord.testing import ReplayRandomness
 

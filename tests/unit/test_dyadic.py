@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accord.core.coupling import ABSTAIN
 from accord.couplings import DyadicCoupling, SharedRandomness
-from accord.couplings._ordered_doubles import leaf_values, node_ends
+from accord.couplings.dyadic import leaf_values, node_ends
 from accord.distributions import Atoms, Categorical, Measure, Normal, PointMass, Uniform
 from accord.errors import InvalidParameter
 

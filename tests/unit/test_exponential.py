@@ -13,7 +13,7 @@ import pytest
 
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import Exponential, PermuteAndFlip, TopK
-from accord.mechanisms._scores import read_scores
+from accord.noise.scores import read_scores
 from accord.privacy import Neighbouring, PureDP, Sensitivity
 from accord.testing import ReplayRandomness
 

@@ -20,13 +20,14 @@ from accord.core.exact import to_fraction
 from accord.core.release import Composed, Stage
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner
-from accord.learning import AgnosticPrivateLearner, PrivateDensity
-from accord.learning.declared.discovery import discover
+from accord.learning import PrivateDensity
 from accord.marginals import Column as Codes
 from accord.marginals import Domain, MarginalLearner
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, StableMode
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
 from accord.reports import check_release, taken_at_word
+from accord.synthesis.discovery import discover
+from accord.theory import AgnosticPrivateLearner
 
 ROWS = 64
 """Of the synthetic rows: a share of them is a float without rounding."""

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.accounting.filters import Clock, Spending
 from accord.errors import BudgetExceeded, InvalidParameter
 from accord.privacy import ApproxDP, Neighbouring, NoGuarantee, PrivacyFilter, PureDP
-from accord.privacy._spending import Clock, Spending
 
 CAP = ApproxDP(1, "1e-6")
 

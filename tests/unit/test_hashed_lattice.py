@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord._compiled import absorb, mix_word, uniform_word, word_number
 from accord.core.coupling import ABSTAIN
 from accord.couplings import HashedLattice
-from accord.couplings._compiled import absorb, mix_word, uniform_word, word_number
-from accord.couplings._lattice_search import BoundedLaw
-from accord.couplings.hashed_lattice import _POINTS_A_CELL, _Points
+from accord.couplings.lattice.hashed import _POINTS_A_CELL, BoundedLaw, _Points
 from accord.distributions import Categorical, Measure, Mixture, Normal, PointMass, Product, Uniform
 from accord.errors import FitFailed, InvalidParameter
 from accord.randomness import SharedRandomness, mix, uniform_open, word_at
@@ -55,7 +54,7 @@ def test_compiled_code_needs_no_place_to_be_kept(tmp_path: Path) -> None:
         "import numba.core.caching as caching\n"
         "caching.CacheImpl._locator_classes = []\n"
         "import numpy as np\n"
-        "from accord.couplings._compiled import mix_word\n"
+        "from accord._compiled import mix_word\n"
         "raise SystemExit(int(mix_word(np.uint64(0))) != 0 or bool(mix_word.stats.cache_path))\n"
     )
     environment = {**os.environ, "HOME": str(tmp_path / "none")}

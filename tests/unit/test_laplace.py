@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Laplace
-from accord.mechanisms import _gaussian_curve as curve
-from accord.mechanisms._grid import from_steps, read_reals, to_steps
+from accord.noise import discrete_gaussian as curve
+from accord.noise.numbers import from_steps, read_reals, to_steps
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness
-from accord.testing._sources import CountingRandomness
+from accord.testing.mechanism_checks import CountingRandomness
 
 MECHANISMS: dict[str, Any] = {
     "Laplace": lambda sensitivity: Laplace(sensitivity=sensitivity, epsilon=1),

@@ -23,16 +23,15 @@ from accord.couplings import (
     HashedLattice,
     ModelReference,
     ParameterRounding,
-    PoissonCoupling,
     RaceCoupling,
-    TuplePoissonCoupling,
     TwoStageCoupling,
 )
 from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, log_densities
-from accord.distributions.line import bounded, on_a_line
-from accord.learning._listed import ListedLaws
-from accord.learning._neighbours import Nearness, most_neighbours
+from accord.distributions.protocol import bounded, on_a_line
 from accord.randomness import Generator, SharedRandomness, ambient_seed
+from accord.theory import PoissonCoupling, TuplePoissonCoupling
+from accord.theory.boosted import Nearness, most_neighbours
+from accord.theory.grand import ListedLaws
 
 legacy: Any = np.random
 

@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from accord.couplings import HashedLattice, ShiftRounding
 from accord.distributions import Atoms, Categorical, Distribution, Measure, Mixture, Normal, PointMass, Uniform
 from accord.errors import InvalidParameter
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, PrivateLearner, PrivateSampler
-from accord.learning._neighbours import Nearness, most_neighbours
-from accord.learning._reach import not_enough
-from accord.learning.boosted import _default_margin
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
+from accord.learning import PrivateLearner, PrivateSampler
 from accord.ledger import Ledger
-from accord.planning import Plan, plan
 from accord.privacy import NoAnswerType
 from accord.randomness import Generator, SharedRandomness
+from accord.theory import AgnosticPrivateLearner, MinimumDistanceLearner
+from accord.theory.boosted import Nearness, _default_margin, most_neighbours
+from accord.theory.parts import not_enough
+from accord.theory.planning import Plan, plan
 
 SIZES: dict[str, Any] = {"epsilon": 3, "delta": "1e-3"}
 

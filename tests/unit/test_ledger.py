@@ -24,12 +24,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.accounting import figures
 from accord.core import VerdictWarning
 from accord.errors import BudgetExceeded, InvalidParameter, LedgerError
-from accord.ledger import Ledger, _sqlite_file, figures, spending, verify_ledger
-from accord.ledger._sqlite import SqliteStore
+from accord.ledger import Ledger, spending, verify_ledger
+from accord.ledger import sqlite as _sqlite_file
 from accord.ledger.account import Account
 from accord.ledger.entry import COLUMNS, Entry
+from accord.ledger.sqlite import SqliteStore
 from accord.privacy import ApproxDP, Neighbouring, PureDP, best_composition
 
 NOBODY = 65534

@@ -16,9 +16,9 @@ from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnough
 from accord.ledger import Ledger
 from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
 from accord.marginals import binning as binning_module
-from accord.marginals._coarse import grouped, nearest_law, told_apart
-from accord.marginals._levels import even_levels
-from accord.marginals._quantiles import Sorted
+from accord.marginals.errors import grouped, nearest_law, told_apart
+from accord.marginals.placing import even_levels
+from accord.marginals.quantiles import Sorted
 from accord.privacy import ApproxDP, PureDP
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness

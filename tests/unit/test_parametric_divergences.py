@@ -13,8 +13,7 @@ from scipy.stats import chi2, norm
 from accord.distributions import Categorical, Normal
 from accord.errors import InvalidParameter
 from accord.laws import FiniteLaw, hellinger, kl_divergence, total_variation
-from accord.laws._normal_overlap import total_variation_by_quadrature
-from accord.laws._standardised import standardised
+from accord.laws.normal import standardised, total_variation_by_quadrature
 
 LINES = [
     (0.0, 1.0, 1.0, 1.0),

@@ -15,25 +15,18 @@ from numpy.typing import NDArray
 from accord import learning
 from accord.core import Records
 from accord.couplings import RaceCoupling, ShiftRounding
+from accord.density.estimator import PrivateDensity
 from accord.distributions import Categorical, Distribution
 from accord.errors import DataError, InvalidParameter, NotEnoughRecords
 from accord.learners import GaussianLearner
-from accord.learning import (
-    AgnosticPrivateLearner,
-    BoostedPrivateLearner,
-    CoarseVotes,
-    PrivateLearner,
-    PrivateSampler,
-    TwoStageSampler,
-    partition,
-)
-from accord.learning.density.column_location import ColumnLocation
-from accord.learning.density.estimator import PrivateDensity
-from accord.learning.synthesis import synthesise
+from accord.learning import CoarseVotes, PrivateLearner, PrivateSampler, TwoStageSampler, partition
 from accord.ledger import Ledger
+from accord.location.rounding import ColumnLocation
 from accord.privacy import Neighbouring
 from accord.randomness import SharedRandomness, uniform_order
+from accord.synthesis.by_votes import synthesise
 from accord.testing import ReplayRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner
 
 SHARED = SharedRandomness("partition tests")
 

@@ -10,8 +10,9 @@ import pytest
 
 from accord.distributions import Normal
 from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learners import EmpiricalLearner, GaussianLearner, MinimumDistanceLearner
-from accord.planning import (
+from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.theory import MinimumDistanceLearner
+from accord.theory.planning import (
     Certificate,
     agnostic_sizes,
     all_plans,
@@ -24,7 +25,7 @@ from accord.planning import (
     sampler_sizes,
     theorem_sizes,
 )
-from accord.planning.pivots import stored_pivot
+from accord.theory.planning.pivots import stored_pivot
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 TWO = EmpiricalLearner(["a", "b"])

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.core.coupling import ABSTAIN
-from accord.couplings import AtomRace, Coupling, ListsAtoms, PoissonCoupling, RaceCoupling, TupleReference
-from accord.couplings._iid_reference import IidReference
-from accord.couplings.reference import BATCH
+from accord.couplings import AtomRace, Coupling, ListsAtoms, RaceCoupling, TupleReference
+from accord.couplings.reference import BATCH, IidReference
 from accord.distributions import Atoms, Categorical, Measure, Mixture, Normal, Piecewise, PointMass, Uniform
 from accord.errors import InvalidParameter, WrongRandomness
 from accord.randomness import SharedRandomness
+from accord.theory import PoissonCoupling
 
 SHARED = SharedRandomness("unit")
 RULES = ["race", "earliest"]

@@ -11,22 +11,21 @@ from accord.couplings import (
     HashedLattice,
     NormalLattice,
     ParameterRounding,
-    PoissonCoupling,
     Premises,
     ProductCoupling,
     RaceCoupling,
     RecordByRecord,
     ShiftRounding,
     StatisticCoupling,
-    TuplePoissonCoupling,
     coupling_for,
 )
 from accord.couplings import __all__ as public
 from accord.distributions import Normal, PointMass
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner
-from accord.learning._premises import require_premises
+from accord.learning import PrivateLearner
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, PoissonCoupling, TuplePoissonCoupling
+from accord.theory.grand import require_premises
 
 ASKED: dict[str, Any] = {"alpha": ".5", "beta": ".5", "epsilon": 1, "delta": "1e-3"}
 POISSON = PoissonCoupling(Normal(0, 9))

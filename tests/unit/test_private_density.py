@@ -13,22 +13,18 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from accord.core.coupling import ABSTAIN
+from accord.density.columns import ConstantColumns
+from accord.density.family import BlackBox, NormalMixtures, NormalParameters
+from accord.density.plan import density_plan
+from accord.density.release import release_density
+from accord.density.sketch import LineSketch, cell_masses, fit_all, fit_to_points, sketch_points, smoothed
 from accord.distributions import Distribution, Mixture, Normal, Piecewise, PointMass, Product, ScipyLaw
 from accord.errors import FitFailed, InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.learners import GaussianLearner, ScipyLearner
 from accord.learning import PrivateDensity
-from accord.learning.density.column_location import CELL, CONSTANT, UNUSABLE, ColumnLocation, as_float_table
-from accord.learning.density.constant_columns import ConstantColumns
-from accord.learning.density.count_search import cell_masses
-from accord.learning.density.family import BlackBox, NormalMixtures
-from accord.learning.density.line_sketch import LineSketch, sketch_points, smoothed
-from accord.learning.density.locate import GROUP, location_plan
-from accord.learning.density.location_rounding import LocationRounding
-from accord.learning.density.normal_family import NormalParameters
-from accord.learning.density.plan import density_plan
-from accord.learning.density.release import release_density
-from accord.learning.density.sketch_fit import fit_all, fit_to_points
 from accord.ledger import Ledger
+from accord.location.locate import GROUP, location_plan
+from accord.location.rounding import CELL, CONSTANT, UNUSABLE, ColumnLocation, LocationRounding, as_float_table
 from accord.privacy import ApproxDP, basic_composition
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness

@@ -17,24 +17,29 @@ from accord.couplings import (
     HashedLattice,
     NormalLattice,
     ParameterRounding,
-    PoissonCoupling,
     Premises,
     RaceCoupling,
     ShiftRounding,
 )
 from accord.distributions import Atoms, Categorical, Distribution, Mixture, Normal, Piecewise, Uniform
 from accord.errors import InvalidParameter, NotEnoughRecords
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, MinimumDistanceLearner
-from accord.learning import AgnosticPrivateLearner, BoostedPrivateLearner, PrivateLearner, RecordsUse, partition
-from accord.learning._grand import joint_coupling, single_coupling, tuple_coupling
-from accord.learning._listed import ListedLaws
-from accord.learning._neighbours import Nearness, most_neighbours
-from accord.learning._rounded_labels import CellModel, Frequencies
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
+from accord.learning import PrivateLearner, partition
 from accord.mechanisms import StableMode
-from accord.planning import agnostic_sizes, boosted_sizes, plan, theorem_sizes
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
+from accord.theory import (
+    AgnosticPrivateLearner,
+    BoostedPrivateLearner,
+    MinimumDistanceLearner,
+    PoissonCoupling,
+    RecordsUse,
+)
+from accord.theory.black_box import CellModel, Frequencies
+from accord.theory.boosted import Nearness, most_neighbours
+from accord.theory.grand import ListedLaws, joint_coupling, single_coupling, tuple_coupling
+from accord.theory.planning import agnostic_sizes, boosted_sizes, plan, theorem_sizes
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 CERTIFIED = ASKED | {"method": "certified"}

@@ -15,18 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.errors import DataError, SchemaMismatch
-from accord.tables import (
-    Column,
-    CsvFormat,
-    Schema,
-    Table,
-    _csv,
-    read_header,
-    read_table,
-    read_texts,
-    units_from_cells,
-)
-from accord.tables._cells import numbers_from_text
+from accord.tables import Column, CsvFormat, Schema, Table, read_header, read_table, read_texts, units_from_cells
+from accord.tables import csv_file as _csv
+from accord.tables.cells import numbers_from_text
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "contract" / "cases"

@@ -19,11 +19,12 @@ from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
-from accord.learning import PrivateLearner, PrivateSampler, partition, synthesise, traits
-from accord.learning.declared.discovery import discover
+from accord.learning import PrivateLearner, PrivateSampler, partition, traits
 from accord.learning.traits import read_for
 from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
+from accord.synthesis import synthesise
+from accord.synthesis.discovery import discover
 
 BLOCKS = 10
 FLOATS = np.random.default_rng(0).normal(size=200).tolist()

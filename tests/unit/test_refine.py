@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accord.density.refine import CandidateRefiner, RefinedModel, Refiner, StatisticsRefiner
+from accord.density.refine.candidates import STEPS, clip_shifts
+from accord.density.refine.projections import UnitRecords
 from accord.distributions import Categorical, Mixture, Normal
 from accord.errors import DataError, InvalidParameter, WrongRandomness
 from accord.learners import GaussianLearner
-from accord.learning.density.refine import CandidateRefiner, RefinedModel, Refiner, StatisticsRefiner
-from accord.learning.density.refine._clip_bias import clip_shifts
-from accord.learning.density.refine._log_ratios import STEPS
-from accord.learning.density.refine._units import UnitRecords
 from accord.privacy import ApproxDP, PureDP
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness

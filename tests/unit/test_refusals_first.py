@@ -19,34 +19,25 @@ from accord.couplings import (
     NormalLattice,
     NormalReference,
     ParameterRounding,
-    PoissonCoupling,
     RaceCoupling,
     RecordByRecord,
     ShiftRounding,
     StatisticCoupling,
-    TuplePoissonCoupling,
     TwoStageCoupling,
 )
 from accord.distributions import Exponential, Measure, Normal
 from accord.errors import AccordError, FitFailed, InvalidParameter, NothingReleased, SchemaMismatch
 from accord.learners import EmpiricalLearner, GaussianLearner, ScipyLearner
-from accord.learning import (
-    AgnosticPrivateLearner,
-    BoostedPrivateLearner,
-    CoarseVotes,
-    Isolation,
-    PrivateLearner,
-    PrivateSampler,
-    TwoStageSampler,
-)
-from accord.learning.declared.discovery import discover
-from accord.learning.declared.learner import TableLearner
-from accord.learning.synthesis import synthesise
+from accord.learning import CoarseVotes, Isolation, PrivateLearner, PrivateSampler, TwoStageSampler
 from accord.ledger import Ledger
 from accord.ledger.spending import SPENT
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.synthesis.by_votes import synthesise
+from accord.synthesis.discovery import discover
+from accord.synthesis.learner import TableLearner
 from accord.tables import Column, Schema, Table, parse_schema
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, PoissonCoupling, TuplePoissonCoupling
 
 N = 1200
 GRID = [

@@ -19,8 +19,8 @@ from accord.accounting.of_stages import settled
 from accord.core import Verdict
 from accord.core.release import composing
 from accord.evaluation import evaluate, train_synthetic_test_real
-from accord.learning.declared.errors import ColumnAccuracy, TableErrors
 from accord.marginals import PairError
+from accord.marginals.verdicts import ColumnAccuracy, TableErrors
 from accord.mechanisms import DiscreteGaussian, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
 from accord.reports import Claim, Report, check_release, curator_page, release_json, report_page, tables_of

@@ -14,19 +14,21 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from accord.core import CuratorOnly, Records
+from accord.density.family import NormalMixtures
+from accord.density.plan import density_plan
+from accord.density.release import release_density
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import AgnosticPrivateLearner, PrivateDensity, PrivateLearner, PrivateSampler, synthesise
-from accord.learning.declared.discovery import discover
-from accord.learning.declared.learner import TableLearner
-from accord.learning.density.family import NormalMixtures
-from accord.learning.density.locate import Located
-from accord.learning.density.plan import density_plan
-from accord.learning.density.release import release_density
+from accord.learning import PrivateDensity, PrivateLearner, PrivateSampler
+from accord.location.locate import Located
 from accord.mechanisms import AboveThreshold
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.reports import Report
+from accord.synthesis import synthesise
+from accord.synthesis.discovery import discover
+from accord.synthesis.learner import TableLearner
 from accord.tables import Column, Schema, Table
+from accord.theory import AgnosticPrivateLearner
 
 NUMBERS = np.random.default_rng(7).normal(50.0, 10.0, size=(8000, 1))
 RARE = "only-one-person-has-this-4711"

@@ -304,7 +304,7 @@ def test_quotation_marks_as_declared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [1 << 12, 4 << 20])
 def test_encodings_do_not_depend_on_block_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr("accord.tables._csv.BLOCK", block)
+    monkeypatch.setattr("accord.tables.csv_file.BLOCK", block)
     schema = one("category", 'categories = ["é", "日本"]') + '[csv]\nencoding = "utf-16"\n'
     cells = ["é", "日本", ""] * 5000
     found = table(tmp_path, schema, ("x,y\n" + "".join(f"{cell},0\n" for cell in cells)).encode("utf-16"))

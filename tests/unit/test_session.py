@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from accord.accounting.filters import PrivacyFilter
 from accord.core import VerdictWarning
 from accord.errors import AccordError, BudgetExceeded, InvalidParameter, LedgerError
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Laplace, StableMode
 from accord.privacy import AdaptiveSession, ApproxDP, BudgetLedger, NoAnswer, PureDP, Release, best_composition
-from accord.privacy.filters import PrivacyFilter
 
 CANARY = "CANARY7301"
 HALF = PureDP("0.5")

@@ -10,10 +10,11 @@ from accord.cli.app import app
 from accord.couplings import DyadicCoupling
 from accord.distributions import Normal
 from accord.errors import InvalidParameter
-from accord.learners import MinimumDistanceLearner, ScipyLearner
+from accord.learners import ScipyLearner
 from accord.learning import PrivateLearner
 from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
+from accord.theory import MinimumDistanceLearner
 
 
 def test_J10_candidates_without_a_length_are_refused() -> None:

@@ -10,19 +10,14 @@ import pytest
 from accord.couplings import DyadicCoupling, HashedLattice, RaceCoupling, ShiftRounding
 from accord.errors import AccordError, FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import EmpiricalLearner, GaussianLearner, MixtureLearner, ScipyLearner
-from accord.learning import (
-    AgnosticPrivateLearner,
-    CoarseVotes,
-    PrivateLearner,
-    PrivateSampler,
-    TwoStageSampler,
-    synthesise,
-)
-from accord.learning._rounded_labels import Frequencies, Roots
+from accord.learning import CoarseVotes, PrivateLearner, PrivateSampler, TwoStageSampler
 from accord.ledger import Ledger
 from accord.ledger.spending import SPENT
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.synthesis import synthesise
+from accord.theory import AgnosticPrivateLearner
+from accord.theory.black_box import Frequencies, Roots
 
 NORMALS = SharedRandomness(8).stream("records").normal(size=4000)
 BUDGET: dict[str, Any] = {"epsilon": 4, "delta": "1e-6"}

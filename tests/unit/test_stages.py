@@ -19,15 +19,16 @@ from accord.core.release import composing, leaves
 from accord.errors import NothingReleased
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateDensity, PrivateSampler
-from accord.learning.declared.discovery import discover
-from accord.learning.declared.learner import TableLearner
 from accord.ledger import Ledger
 from accord.marginals import Column as Codes
-from accord.marginals import Domain, MarginalLearner, _run
+from accord.marginals import Domain, MarginalLearner
+from accord.marginals import run as _run
 from accord.mechanisms import DiscreteLaplace
 from accord.privacy import ApproxDP, Neighbouring, PureDP, Release
 from accord.reports import check_release
 from accord.reports.tables import _bin_names
+from accord.synthesis.discovery import discover
+from accord.synthesis.learner import TableLearner
 from accord.tables import Column, Schema, Table
 
 ROADS = (

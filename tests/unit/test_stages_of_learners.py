@@ -12,19 +12,11 @@ from accord.core.release import SLACK, leaves
 from accord.couplings import RaceCoupling, ShiftRounding
 from accord.distributions import Distribution
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import (
-    AgnosticPrivateLearner,
-    BoostedPrivateLearner,
-    CoarseVotes,
-    PrivateLearner,
-    TwoStageSampler,
-    agnostic,
-    boosted,
-    two_stage,
-)
+from accord.learning import CoarseVotes, PrivateLearner, TwoStageSampler, two_stage
 from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, Neighbouring, NoAnswer, NoAnswerType, Release
 from accord.randomness import SharedRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, agnostic, boosted
 
 YES_NO = ["no", "yes"]
 NORMALS = SharedRandomness(1).stream("records").normal(size=6000)

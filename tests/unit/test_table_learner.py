@@ -9,16 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.errors import InvalidParameter, NotEnoughRecords, NothingReleased
-from accord.learning.declared import cuts
-from accord.learning.declared.learner import TableLearner
-from accord.learning.declared.model import TableModel
 from accord.ledger import Ledger
 from accord.marginals import NumericBinning
-from accord.marginals._atoms import with_atoms
-from accord.marginals._ends import private_ends, units_for_ends
-from accord.marginals._quantiles import Sorted
+from accord.marginals.binning import private_ends, units_for_ends, with_atoms
+from accord.marginals.quantiles import Sorted
 from accord.privacy import ApproxDP
 from accord.randomness import PrivateRandomness, SharedRandomness
+from accord.synthesis import cuts
+from accord.synthesis.learner import TableLearner
+from accord.synthesis.model import TableModel
 from accord.tables import Column, Schema, Table
 
 N = 6000

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from accord.core.alone import alone, turn
 from accord.core.blocks import fit_blocks
 from accord.core.coupling import ABSTAIN
-from accord.couplings import PoissonCoupling
 from accord.distributions import Distribution, Measure, Normal
 from accord.learning import Isolation
 from accord.randomness import Generator, SharedRandomness
+from accord.theory import PoissonCoupling
 
 legacy: Any = np.random
 BLOCKS = [np.arange(place, place + 5) for place in range(0, 20, 5)]

@@ -13,8 +13,7 @@ import scipy.stats
 from accord.core import aggregate
 from accord.core.coupling import ABSTAIN, Abstain
 from accord.core.exact import exp_upper
-from accord.couplings import Coupled, Coupling, RaceCoupling, TuplePoissonCoupling
-from accord.couplings._earliest import _uniform
+from accord.couplings import Coupled, Coupling, RaceCoupling
 from accord.distributions import (
     Atoms,
     Categorical,
@@ -32,7 +31,10 @@ from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
 from accord.ledger import Ledger
 from accord.mechanisms import BestOfDraws, StableMode
-from accord.randomness import SecretStream, SharedRandomness
+from accord.randomness import SharedRandomness
+from accord.theory import TuplePoissonCoupling
+from accord.theory.couplings.grid import _uniform
+from accord.theory.couplings.secret_stream import SecretStream
 
 SHARED = SharedRandomness("unit")
 

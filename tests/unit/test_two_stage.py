@@ -20,13 +20,12 @@ from accord.couplings import (
     ModelReference,
     NormalLattice,
     NormalReference,
-    PoissonCoupling,
     ShiftRounding,
     TupleReference,
     TwoStageCoupling,
     widened,
 )
-from accord.couplings._line_mixtures import line_mixture, tuple_densities
+from accord.couplings.model_reference import line_mixture, tuple_densities
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Distribution, Mixture, Normal, Piecewise, Uniform
 from accord.errors import BudgetExceeded, FitFailed, InvalidParameter, NotEnoughRecords
@@ -37,6 +36,7 @@ from accord.mechanisms import DiscreteLaplace
 from accord.privacy import ApproxDP, Neighbouring, NoAnswer, NoAnswerType, PureDP, Release, basic_composition
 from accord.randomness import PrivateRandomness, SharedRandomness
 from accord.testing import ReplayRandomness
+from accord.theory import PoissonCoupling
 
 LINE = Normal(0, 1)
 

@@ -14,10 +14,10 @@ from accord.couplings import RaceCoupling
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
-from accord.learning.declared.discovery import discover
 from accord.ledger import Ledger
 from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
 from accord.privacy import ApproxDP, PureDP, basic_composition
+from accord.synthesis.discovery import discover
 
 NAMES = [number // 2 for number in range(2000)]
 CODES = np.array([[number % 3] for number in range(2000)])

@@ -10,11 +10,10 @@ import pytest
 
 from accord.core import Verdict, VerdictWarning, collected, tell
 from accord.learners import GaussianLearner
-from accord.learning import synthesise
-from accord.learning.declared.errors import ColumnAccuracy, TableErrors
-from accord.learning.declared.learner import TableLearner
-from accord.learning.verdicts import verdicts_of
+from accord.marginals.verdicts import ColumnAccuracy, TableErrors, verdicts_of
 from accord.privacy import ApproxDP
+from accord.synthesis import synthesise
+from accord.synthesis.learner import TableLearner
 from accord.tables import Column, Schema, Table
 
 PROMISE = ApproxDP(1, "1e-6")

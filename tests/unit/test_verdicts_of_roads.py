@@ -13,21 +13,15 @@ from sklearn.mixture import GaussianMixture
 from accord import PrivateDensity
 from accord.core import VerdictWarning, collected
 from accord.couplings import RaceCoupling, ShiftRounding
+from accord.density import estimator as fits
 from accord.distributions import Distribution
 from accord.errors import NothingReleased
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import (
-    AgnosticPrivateLearner,
-    BoostedPrivateLearner,
-    CoarseVotes,
-    PrivateLearner,
-    PrivateSampler,
-    TwoStageSampler,
-)
-from accord.learning.density import fits
+from accord.learning import CoarseVotes, PrivateLearner, PrivateSampler, TwoStageSampler
 from accord.ledger import Ledger
 from accord.marginals import Column, Domain, MarginalLearner
 from accord.randomness import SharedRandomness
+from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner
 
 NORMALS = SharedRandomness(1).stream("records").normal(size=(4000, 1))
 YES_NO = ["no", "yes"]

@@ -5,11 +5,11 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, Protocol
 
+from accord.accounting.figures import as_float, exact_text, short_text
 from accord.core.exact import to_fraction
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.core.release import Composed, Stage, leaves
 from accord.core.verdict import Verdict
-from accord.ledger.figures import as_float, exact_text, short_text
 
 __all__ = ["Accounted", "account", "amounts", "detail_of", "rows_stand_for", "rule_of", "stage_lines", "statement_of"]
 

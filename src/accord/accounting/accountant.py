@@ -10,25 +10,54 @@ from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accord.accounting._orders import ORDERS, epsilon_of_moments
+from accord.accounting.best import Bound, CompositionTable, counted_table
+from accord.accounting.composition import LARGEST_EPSILON, NoGuarantee, Relation, common_relation, rounded_up, slack
 from accord.accounting.gaussian import gaussian_total
 from accord.accounting.losses import PrivacyLoss
 from accord.accounting.noise_losses import ConcentratedLoss, GaussianLoss
 from accord.accounting.numerical import numerical_epsilon
 from accord.accounting.of_mechanisms import loss_of
+from accord.accounting.optimal import left_over
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, PureDP
-from accord.privacy import Bound, CompositionTable, NoGuarantee
-from accord.privacy._relation import Relation, common_relation, slack
-from accord.privacy._upper import rounded_up
-from accord.privacy.best import counted_table
-from accord.privacy.composition import LARGEST_EPSILON
-from accord.privacy.optimal import left_over
 
-__all__ = ["PrivacyAccountant"]
+__all__ = [
+    "ORDERS",
+    "PrivacyAccountant",
+    "epsilon_of_moments",
+    "log_share",
+]
+
+
+Floats = NDArray[np.float64]
+
+ORDERS: Floats = np.exp(np.linspace(math.log(1e-3), math.log(1e6), 400))
+"""The orders that are kept, from 0.001 to a million."""
+
+_SLACK = 2.0**-40
+
+
+def log_share(orders: Floats) -> Floats:
+    """Return ``log(order^order / (order + 1)^(order + 1))``, the largest value of ``log((1 - e^-y) e^(-order y))``."""
+    return np.asarray(-orders * np.log1p(1 / orders) - np.log1p(orders))
+
+
+def epsilon_of_moments(moments: Floats, log_delta: float) -> tuple[float, float]:
+    """Return an epsilon at which delta is at most ``exp(log_delta)``, and the order that gave it.
+
+    ``delta <= exp(moment + log_share - order epsilon)`` for every order, so ``epsilon = (moment + log_share -
+    log_delta) / order``. All terms are inflated by 2^-40 of their size, far more than their rounding errors.
+    """
+    share = log_share(ORDERS)
+    size = np.abs(moments) + np.abs(share) + abs(log_delta) + 1
+    bounds = (moments + share - log_delta + _SLACK * size) / ORDERS
+    best = int(np.argmin(bounds))
+    return max(0.0, float(bounds[best])), float(ORDERS[best])
+
 
 _SMALLEST_LEFT = 1e-270
 _UNIT = 2.0**60  # moments are added in whole numbers, so that neither order nor grouping changes a bit

@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.accounting._grid import GridLaw, share_out
-from accord.accounting.losses import LaplaceLoss, above, small_loss
+from accord.accounting.losses import GridLaw, LaplaceLoss, above, share_out, small_loss
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number

@@ -9,7 +9,10 @@ from accord.accounting.noise_losses import ConcentratedLoss, DiscreteGaussianLos
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP, PureDP
-from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Laplace
+from accord.noise.discrete_gaussian import DiscreteGaussian
+from accord.noise.discrete_laplace import DiscreteLaplace
+from accord.noise.exponential import Exponential
+from accord.noise.laplace import Laplace
 
 __all__ = ["loss_of"]
 

@@ -16,7 +16,7 @@ from accord.accounting.of_mechanisms import loss_of
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.core.release import Composed, Composing, Parameter, Stage
-from accord.mechanisms import DiscreteGaussian
+from accord.noise.discrete_gaussian import DiscreteGaussian
 
 __all__ = [
     "CONTINUOUS_PART",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from accord.audit.evidence import Evidence
+from accord.audit.exact import Evidence
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number

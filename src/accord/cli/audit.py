@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from accord import __version__
+from accord.accounting.figures import as_float, exact_text
 from accord.audit import Evidence, audit_laws, audit_runs
 from accord.cli.audit_targets import TARGETS, Target
 from accord.cli.document import as_json
 from accord.cli.guard import REFUTED, Stop, guarded, say
 from accord.core import check as _check
 from accord.core.errors import AccordError, InvalidParameter
-from accord.ledger.figures import as_float, exact_text
 
 __all__ = ["audit"]
 

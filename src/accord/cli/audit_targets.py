@@ -12,7 +12,11 @@ from accord.core.release import NoAnswerType
 from accord.core.stable_mode import StableMode
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
-from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Laplace, PermuteAndFlip
+from accord.noise.discrete_gaussian import DiscreteGaussian
+from accord.noise.discrete_laplace import DiscreteLaplace
+from accord.noise.exponential import Exponential
+from accord.noise.laplace import Laplace
+from accord.noise.permute_and_flip import PermuteAndFlip
 
 __all__ = ["TARGETS", "Target"]
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from accord import __version__
+from accord.accounting.figures import as_float, exact_text
 from accord.cli.document import as_json
 from accord.cli.guard import REFUTED, Stop, guarded
 from accord.cli.rounds import relation_named
 from accord.core.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
-from accord.ledger.figures import as_float, exact_text
-from accord.planning import Certificate
 from accord.reports import RELEASE_FORMAT, check_release, taken_at_word
+from accord.theory.planning import Certificate
 
 __all__ = ["check"]
 

@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from accord import __version__
-from accord.accounting import PrivacyAccountant
+from accord.accounting.accountant import PrivacyAccountant
+from accord.accounting.best import Bound, CompositionTable
+from accord.accounting.composition import NoGuarantee
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
 from accord.cli.rounds import Plan, Rounds, from_file, from_flag, relation_named
 from accord.core.errors import InvalidParameter
-from accord.privacy import Bound, CompositionTable, NoGuarantee
 
 __all__ = ["compose"]
 

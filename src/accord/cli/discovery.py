@@ -14,8 +14,8 @@ from accord.core import check as _check
 from accord.core.errors import InvalidParameter, SchemaMismatch
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.unit_names import unit_word
-from accord.learning.declared.discovery import Discovered, discover
 from accord.ledger import Ledger
+from accord.synthesis.discovery import Discovered, discover
 from accord.tables import CsvFormat, Draft, draft_schema, read_header, read_texts, units_from_cells
 from accord.tables.names import normal_form, shown
 

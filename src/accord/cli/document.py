@@ -7,13 +7,14 @@ import numpy as np
 
 from accord import __version__
 from accord.accounting.account import account, rows_stand_for
+from accord.accounting.figures import as_float, exact_text, short_text
 from accord.cli.outcome import Outcome
+from accord.core.coupling import Distribution
 from accord.core.guarantee import ApproxDP, PureDP
 from accord.core.verdict import Verdict
-from accord.distributions import Categorical, Distribution, Normal
-from accord.learning.declared.errors import TableErrors
+from accord.distributions import Categorical, Normal
 from accord.ledger import Statement
-from accord.ledger.figures import as_float, exact_text, short_text
+from accord.marginals.verdicts import TableErrors
 from accord.tables import Schema
 
 __all__ = [

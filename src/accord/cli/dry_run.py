@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accord.accounting.account import rows_stand_for
+from accord.accounting.figures import short_text
+from accord.accounting.verdicts import FAIR
 from accord.cli.learner import block_learner, density_family, takes_blocks
 from accord.cli.request import Request
 from accord.core import check as _check
@@ -16,13 +18,12 @@ from accord.core.errors import InvalidParameter, SchemaMismatch
 from accord.core.guarantee import ApproxDP
 from accord.core.unit_names import unit_word
 from accord.core.verdict import Verdict
-from accord.learning.declared.learner import TableLearner
-from accord.learning.density.plan import density_plan
-from accord.learning.synthesis import sample_plan
-from accord.learning.verdicts import FAIR, verdicts_of
-from accord.ledger.figures import short_text
+from accord.density.plan import density_plan
+from accord.marginals.verdicts import verdicts_of
+from accord.synthesis.by_votes import sample_plan
+from accord.synthesis.learner import TableLearner
 from accord.tables import Schema, read_header, read_schema
-from accord.tables.label_file import refuse_data_as_labels
+from accord.tables.column import refuse_data_as_labels
 from accord.tables.names import normal_form, shown
 
 __all__ = ["DryRun", "document", "dry_run"]

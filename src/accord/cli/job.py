@@ -18,12 +18,12 @@ from accord.core.errors import FitFailed, LedgerError, SchemaMismatch
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.unit_names import unit_word
 from accord.core.verdict import Verdict, tell
-from accord.learning.declared.release import TableRelease, of_synthesis, release_by_density, release_by_tables
-from accord.learning.density.family import DensityFamily
-from accord.learning.synthesis import Synthesis, synthesise
-from accord.learning.verdicts import verdicts_of
+from accord.density.family import DensityFamily
 from accord.ledger import Ledger, Statement
+from accord.marginals.verdicts import verdicts_of
 from accord.reports import release_json, report_page
+from accord.synthesis.by_votes import Synthesis, synthesise
+from accord.synthesis.release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.tables import Outputs, Schema, Table, check_output, columns_as_bytes, outputs, read_schema, read_table
 from accord.tables.names import shown
 

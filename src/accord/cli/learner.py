@@ -2,8 +2,8 @@
 
 from accord.core.coupling import Learner
 from accord.core.errors import InvalidParameter, SchemaMismatch
+from accord.density.family import DensityFamily
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning.density.family import DensityFamily
 from accord.tables import Schema
 
 __all__ = ["NAMES", "block_learner", "check_name", "density_family", "takes_blocks"]
@@ -89,8 +89,8 @@ def density_family(schema: Schema, *, name: str | None) -> DensityFamily | None:
     try:  # loaded when asked for: optional, and slow
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415
 
+        from accord.density.estimators import family_of_estimator  # noqa: PLC0415
         from accord.learners import ScipyLearner  # noqa: PLC0415
-        from accord.learning.density.estimator_family import family_of_estimator  # noqa: PLC0415
     except ImportError:
         message = f'--learner {name} needs scikit-learn: pip install "accord[sklearn]".'
         raise InvalidParameter(message) from None

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from accord.accounting.figures import short_text
 from accord.cli.document import as_json, composition, ledger_amounts, ledger_document
 from accord.cli.guard import BAD_INPUT, Stop, guarded
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import Neighbouring
 from accord.ledger import Entry, Ledger, verify_ledger
-from accord.ledger.figures import short_text
 from accord.tables.names import escaped
 
 __all__ = ["ledger", "login_name"]

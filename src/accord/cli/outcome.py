@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import final
 
 from accord.cli.request import Numbers, Request
-from accord.learning.declared.release import TableRelease
-from accord.learning.synthesis import Synthesis
 from accord.ledger import Statement
+from accord.synthesis.by_votes import Synthesis
+from accord.synthesis.release import TableRelease
 from accord.tables import Schema
 
 __all__ = ["Outcome"]

@@ -15,9 +15,9 @@ from accord.cli.document import as_json
 from accord.cli.guard import guarded
 from accord.core.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.planning import Plan, all_plans
-from accord.planning import plan as one_plan
-from accord.planning.plots import plot_plans
+from accord.theory.planning import Plan, all_plans
+from accord.theory.planning import plan as one_plan
+from accord.theory.planning.plots import plot_plans
 
 __all__ = ["plan"]
 

@@ -9,7 +9,7 @@ from accord.cli.learner import check_name, takes_blocks
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import exp_lower
-from accord.learning.synthesis import FEWEST_DRAWS, MOST_DRAWS
+from accord.synthesis.by_votes import FEWEST_DRAWS, MOST_DRAWS
 
 __all__ = ["Numbers", "Request"]
 

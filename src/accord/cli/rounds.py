@@ -9,7 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, final
 
-from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, ExponentialLoss, GaussianLoss, LaplaceLoss
+from accord.accounting.losses import ExponentialLoss, LaplaceLoss
+from accord.accounting.noise_losses import DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss
 from accord.core import check as _check
 from accord.core.errors import AccordError, InvalidParameter
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP

@@ -1,21 +1,22 @@
 """Grand couplings: from close in total variation to exactly equal."""
 
+from typing import Any
+
+from accord._moved import moved
 from accord.core.alone import alone
 from accord.core.coupling import ABSTAIN, Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import AtomRace, ListsAtoms
 from accord.couplings.dyadic import DyadicCoupling
-from accord.couplings.hashed_lattice import HashedLattice
-from accord.couplings.joint_law import joint_law
-from accord.couplings.normal_lattice import NormalLattice
-from accord.couplings.poisson import PoissonCoupling
-from accord.couplings.race import RaceCoupling, agreement
+from accord.couplings.lattice.hashed import HashedLattice
+from accord.couplings.lattice.normal import NormalLattice
+from accord.couplings.race import RaceCoupling, agreement, joint_law
 from accord.couplings.record_by_record import RecordByRecord
 from accord.couplings.reference import TupleReference
 from accord.couplings.shift_rounding import ParameterRounding, ShiftRounding
-from accord.couplings.statistics import ProductCoupling, StatisticCoupling, coupling_for
-from accord.couplings.tuple_poisson import TuplePoissonCoupling
+from accord.couplings.statistics.coupling import ProductCoupling, StatisticCoupling, coupling_for
 from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReference, TwoStageCoupling, widened
-from accord.randomness import PrivateRandomness, SharedRandomness
 
 __all__ = [
     "ABSTAIN",
@@ -31,7 +32,6 @@ __all__ = [
     "NormalLattice",
     "NormalReference",
     "ParameterRounding",
-    "PoissonCoupling",
     "Premises",
     "PrivateRandomness",
     "ProductCoupling",
@@ -41,7 +41,6 @@ __all__ = [
     "ShiftRounding",
     "StatesPremises",
     "StatisticCoupling",
-    "TuplePoissonCoupling",
     "TupleReference",
     "TwoStageCoupling",
     "Vote",
@@ -51,3 +50,8 @@ __all__ = [
     "joint_law",
     "widened",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
+    """Return a name that moved, with a warning."""
+    return moved(__name__, name)

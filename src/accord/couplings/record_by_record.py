@@ -1,6 +1,7 @@
 """Record by record, on request only: l separate couplings of single records."""
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -9,13 +10,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import Abstain, Coupled, Coupling, Premises, StatesPremises
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Premises, StatesPremises
 from accord.core.errors import InvalidParameter
 from accord.core.shared import SharedRandomness, require_shared
-from accord.couplings._joined import joined
-from accord.distributions import Distribution
+from accord.couplings.atom_race import split
 
-__all__ = ["RecordByRecord"]
+__all__ = [
+    "RecordByRecord",
+    "joined",
+]
+
+
+Tables = list[NDArray[Any]]
+
+
+def joined(parts: Sequence[Coupled], *, put: Callable[[Tables], NDArray[Any]]) -> Coupled:
+    """Return votes that stand for all parts, each after its length; a block abstains where it does for one of them.
+
+    Parameters
+    ----------
+    parts
+        At least one, each of shape (draws, k).
+    put
+        Makes the records of a tuple from those of its parts.
+
+    """
+    keys = np.full(parts[0].keys.shape, ABSTAIN, dtype=object)
+    for place in np.ndindex(*keys.shape):
+        found = [part.keys[place] for part in parts]
+        if all(isinstance(key, bytes) for key in found):
+            keys[place] = b"".join(struct.pack("<Q", len(key)) + key for key in found)
+    return Coupled(keys=keys, decode=_Decoder(tuple(part.decode for part in parts), put))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Decoder:
+    parts: tuple[Callable[[int, bytes], NDArray[Any]], ...]
+    put: Callable[[Tables], NDArray[Any]]
+
+    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the records, shape (l, d)."""
+        return self.put([part(draw, piece) for part, piece in zip(self.parts, split(key), strict=True)])
 
 
 @final

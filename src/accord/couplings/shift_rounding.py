@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
 from accord.core.errors import InvalidParameter
 from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
-from accord.couplings._centred_basis import centred_basis
-from accord.couplings._chart import Floats, Integers
-from accord.distributions import Distribution, Normal, PointMass
+from accord.couplings.lattice.cells import Floats, Integers, centred_basis
+from accord.distributions import Normal, PointMass
 
 __all__ = ["ParameterRounding", "ShiftRounding"]
 

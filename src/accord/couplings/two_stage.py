@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator, SharedRandomness, require_shared
-from accord.couplings._model_reference import ModelReference, widened
-from accord.couplings._normal_reference import NormalReference
-from accord.couplings._own_references import keeps_rows_apart
-from accord.couplings._shortfall import shortfall
-from accord.couplings.reference import TupleReference
-from accord.distributions import Distribution
+from accord.couplings.model_reference import ModelReference, widened
+from accord.couplings.normal_reference import NormalReference
+from accord.couplings.reference import TupleReference, shortfall
+from accord.couplings.rows import keeps_rows_apart
 
 __all__ = ["Diagnosis", "ModelReference", "NormalReference", "TwoStageCoupling", "WideReference", "widened"]
 

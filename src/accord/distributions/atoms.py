@@ -12,11 +12,16 @@ from accord.core import check as _check
 from accord.core.coupling import Distribution, Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import Flags, every_column, log_density_at, own_log_density
-from accord.distributions._points import Points
-from accord.distributions._weights import finite_numbers, non_negative
-from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Rows
+from accord.distributions.measured import (
+    Flags,
+    Points,
+    every_column,
+    finite_numbers,
+    log_density_at,
+    non_negative,
+    own_log_density,
+)
+from accord.distributions.protocol import Rows, require_bounded, require_on_a_line
 
 __all__ = ["Atoms"]
 

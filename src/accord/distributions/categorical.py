@@ -11,9 +11,7 @@ from accord.core import check as _check
 from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import Flags, inside_atoms
-from accord.distributions._points import Points
-from accord.distributions._weights import normalised
+from accord.distributions.measured import Flags, Points, inside_atoms, normalised
 from accord.distributions.protocol import Rows
 
 __all__ = ["Categorical", "as_labels", "label_array", "label_indices", "label_keys"]

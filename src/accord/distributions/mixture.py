@@ -11,19 +11,18 @@ from accord.core import check as _check
 from accord.core.coupling import Distribution, Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import (
+from accord.distributions.measured import (
     Flags,
+    Points,
     atom_columns,
     common_measure,
     every_column,
     log_density_at,
+    normalised,
     own_log_density,
     union,
 )
-from accord.distributions._points import Points
-from accord.distributions._weights import normalised
-from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Rows
+from accord.distributions.protocol import Rows, require_bounded, require_on_a_line
 
 __all__ = ["Mixture"]
 

@@ -12,9 +12,7 @@ from accord.core import check as _check
 from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points, box_corners
-from accord.distributions._weights import finite_floats
+from accord.distributions.measured import Flags, Points, box_corners, finite_floats, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["Normal"]

@@ -11,9 +11,8 @@ from accord.core import check as _check
 from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import Flags, every_column, inside_atoms
-from accord.distributions._points import Points
 from accord.distributions.categorical import as_labels, label_array, label_indices
+from accord.distributions.measured import Flags, Points, every_column, inside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["PointMass"]

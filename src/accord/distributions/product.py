@@ -12,17 +12,17 @@ from accord.core import check as _check
 from accord.core.coupling import Distribution, Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import (
+from accord.distributions.measured import (
     Flags,
+    Points,
     atom_columns,
+    box_corners,
     common_measure,
     every_column,
     log_density_at,
     own_log_density,
 )
-from accord.distributions._points import Points, box_corners
-from accord.distributions.line import require_bounded, require_on_a_line
-from accord.distributions.protocol import Rows
+from accord.distributions.protocol import Rows, require_bounded, require_on_a_line
 
 __all__ = ["Product"]
 

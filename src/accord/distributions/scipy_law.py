@@ -12,8 +12,7 @@ from accord.core import check as _check
 from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions._measured import Flags, outside_atoms
-from accord.distributions._points import Points
+from accord.distributions.measured import Flags, Points, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["ScipyLaw"]

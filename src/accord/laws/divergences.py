@@ -1,20 +1,200 @@
 """Total variation, Hellinger distance and Kullback-Leibler divergence of two laws."""
 
 import math
+from collections.abc import Hashable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from itertools import chain, count, product
 from typing import overload
 
-from accord.core.errors import InvalidParameter
-from accord.distributions import Categorical, Distribution, Measure, Normal, Product, Uniform
-from accord.laws._families import as_finite, as_product, holds_labels, simplified
-from accord.laws._finite_divergences import finite_hellinger, finite_kl_divergence, finite_total_variation
-from accord.laws._line import Line, take_apart
-from accord.laws._line_divergences import line_hellinger, line_kl_divergence, line_total_variation
-from accord.laws._normal_divergences import normal_hellinger, normal_kl_divergence, normal_total_variation
-from accord.laws._pairs import Pair, side_by_side
-from accord.laws.finite import FiniteLaw
+import numpy as np
 
-__all__ = ["hellinger", "kl_divergence", "total_variation"]
+from accord.core.coupling import Distribution, Measure
+from accord.core.errors import InvalidParameter
+from accord.distributions import Atoms, Categorical, Mixture, Normal, PointMass, Product, Uniform
+from accord.laws.finite import FiniteLaw, Pair, best_event, side_by_side
+from accord.laws.hockey_stick import float_above, root_above
+from accord.laws.line import Line, line_hellinger, line_kl_divergence, line_total_variation, take_apart
+from accord.laws.normal import normal_hellinger, normal_kl_divergence, normal_total_variation
+
+__all__ = [
+    "as_finite",
+    "as_product",
+    "finite_hellinger",
+    "finite_kl_divergence",
+    "finite_total_variation",
+    "hellinger",
+    "holds_labels",
+    "kl_divergence",
+    "simplified",
+    "total_variation",
+]
+
+
+_MOST_OUTCOMES = 1_000_000
+
+
+def as_finite(law: object) -> FiniteLaw | None:
+    """Return a law on finitely many records exactly, None for any other; records of several columns are tuples."""
+    if isinstance(law, FiniteLaw):
+        return law
+    if isinstance(law, Categorical):
+        return FiniteLaw.of(law.categories, weights=law.probabilities)
+    if isinstance(law, PointMass):
+        vector = law.vector
+        return FiniteLaw.of([law.label if vector is None else vector if len(vector) > 1 else vector[0]], weights=[1])
+    if isinstance(law, Atoms):
+        return None if law.rest_mass > 0 else FiniteLaw.of(law.values, weights=law.masses)
+    if isinstance(law, Mixture):
+        return _finite_mixture(law)
+    return _finite_product(law) if isinstance(law, Product) else None
+
+
+def _finite_mixture(law: Mixture) -> FiniteLaw | None:
+    parts = [(as_finite(part), Fraction(weight)) for part, weight in law.positive]
+    masses: dict[Hashable, Fraction] = {}
+    labels: dict[Hashable, Hashable] = {}
+    for part, weight in parts:
+        if part is None:
+            return None
+        for key, label, mass in zip(part.index, part.outcomes, part.probabilities, strict=True):
+            masses[key] = masses.get(key, Fraction(0)) + weight * mass
+            labels.setdefault(key, label)
+    return FiniteLaw.of(labels.values(), weights=masses.values())
+
+
+def _finite_product(law: Product) -> FiniteLaw | None:
+    parts = [as_finite(part) for part in law.factors]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if math.prod(len(part) for part in known) > _MOST_OUTCOMES:
+        raise InvalidParameter("a product with more than a million outcomes is too large to be enumerated.")
+    if law.dimension == 1:
+        return known[0]
+    columns = [
+        [outcome if isinstance(outcome, tuple) and factor.dimension > 1 else (outcome,) for outcome in part]
+        for factor, part in zip(law.factors, known, strict=True)
+    ]
+    outcomes = [tuple(chain.from_iterable(record)) for record in product(*columns)]
+    weights = [math.prod(masses) for masses in product(*(part.numerators for part in known))]
+    return FiniteLaw.of(outcomes, weights=weights)
+
+
+def simplified(law: Distribution) -> Distribution:
+    """Return an equal law in a simpler form: one component, one factor, no atoms, normals side by side as one."""
+    if isinstance(law, Mixture):
+        parts = [simplified(part) for part, _ in law.positive]
+        return parts[0] if all(part == parts[0] for part in parts) else law
+    if isinstance(law, Atoms) and law.rest is not None and not any(law.masses):
+        return simplified(law.rest)
+    if not isinstance(law, Product):
+        return law
+    factors = [simplified(part) for part in law.factors]
+    if len(factors) == 1:
+        return factors[0]
+    normals = [part for part in factors if isinstance(part, Normal)]
+    return _joint(normals) if len(normals) == len(factors) else Product(factors)
+
+
+def _joint(normals: list[Normal]) -> Normal:
+    """Return independent normal laws as one."""
+    mean = np.concatenate([part.mean for part in normals])
+    covariance = np.zeros((len(mean), len(mean)))
+    start = 0
+    for part in normals:
+        end = start + part.dimension
+        covariance[start:end, start:end] = part.covariance
+        start = end
+    return Normal(mean, covariance)
+
+
+def holds_labels(law: Distribution) -> bool:
+    """Return whether the records of a law are labels that are no numbers."""
+    if isinstance(law, Categorical):
+        return not all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in law.categories)
+    return isinstance(law, PointMass) and law.vector is None
+
+
+def as_product(law: Distribution) -> Product | None:
+    """Return a product, or a box as a product of its sides; None for any other law."""
+    if isinstance(law, Uniform) and law.dimension > 1:
+        return Product(Uniform(low, high) for low, high in zip(law.low, law.high, strict=True))
+    return law if isinstance(law, Product) else None
+
+
+_NARROW = Fraction(1, 2**60)
+_DIGITS = 24
+_ROOT_BITS = 64
+
+
+def finite_total_variation(pair: Pair) -> Fraction:
+    """Return the largest ``P(E) - Q(E)``, exactly."""
+    one = Fraction(1)
+    return best_event(pair, ratio=one).excess(one)
+
+
+def finite_hellinger(pair: Pair) -> float:
+    """Return ``h`` with ``h^2 = 1 - sum sqrt(p q)``, rounded up."""
+    if _are_equal(pair):
+        return 0.0
+    for bits in (_ROOT_BITS << step for step in count()):
+        least, most = _squared_hellinger(pair, bits=bits)
+        if most - least <= most * _NARROW:
+            return min(1.0, root_above(most))
+    raise AssertionError  # pragma: no cover - the bounds close in on a number above 0
+
+
+def _squared_hellinger(pair: Pair, *, bits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds of ``h^2`` from whole square roots of ``numbers * 4^bits``."""
+    whole, missed = 0, 0
+    for number, other in zip(pair.first, pair.second, strict=True):
+        square = number * other << 2 * bits
+        root = math.isqrt(square)
+        whole += root
+        missed += root * root < square
+    square = pair.first_total * pair.second_total << 2 * bits
+    root = math.isqrt(square)
+    above = root + (root * root < square)
+    return 1 - Fraction(whole + missed, root), 1 - Fraction(whole, above)
+
+
+def finite_kl_divergence(pair: Pair) -> float:
+    """Return ``sum p log(p / q)``, rounded up; infinite if p has mass where q has none."""
+    if _are_equal(pair):
+        return 0.0
+    if any(number and not other for number, other in zip(pair.first, pair.second, strict=True)):
+        return math.inf
+    for digits in (_DIGITS << step for step in count()):
+        least, most = _kl_bounds(pair, digits=digits)
+        if most - least <= least * _NARROW:
+            return float_above(most)
+    raise AssertionError  # pragma: no cover - the bounds close in on a number above 0
+
+
+def _kl_bounds(pair: Pair, *, digits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds from logarithms in units of 10^-digits.
+
+    The error of each logarithm, in units, is at most 6 from the rounded ratio, 5 |log| from the rounded logarithm
+    (`Decimal.ln` is correctly rounded) and 1 from the whole number. The sum, with weights p, has no larger one.
+    """
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    total, largest = 0, Decimal(0)
+    for number, other in zip(pair.first, pair.second, strict=True):
+        if number:
+            above, below = number * pair.second_total, other * pair.first_total
+            log = context.ln(context.divide(Decimal(above), Decimal(below)))
+            largest = max(largest, abs(log))
+            total += number * int(log.scaleb(digits, context))
+    unit = Fraction(1, 10**digits)
+    error = 7 + 5 * math.ceil(largest)
+    middle = Fraction(total, pair.first_total)
+    return (middle - error) * unit, (middle + error) * unit
+
+
+def _are_equal(pair: Pair) -> bool:
+    return pair.first_total == pair.second_total and pair.first == pair.second
+
 
 _Finite = FiniteLaw | Categorical
 _Law = FiniteLaw | Distribution

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
+from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.shared import Generator
-from accord.distributions import Distribution, Mixture
-from accord.distributions._measured import Flags, atom_columns, log_density_at, union
-from accord.distributions._points import Points
+from accord.distributions import Mixture
+from accord.distributions.measured import Flags, Points, atom_columns, log_density_at, union
 
 __all__ = ["Estimate", "estimate_total_variation"]
 

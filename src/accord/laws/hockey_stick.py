@@ -1,18 +1,134 @@
 """How far two finite laws are from being epsilon-close: exactly, and in both directions if so named."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from itertools import compress
+from typing import final
 
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
-from accord.core.exact import Number
-from accord.laws._loss import loss
-from accord.laws._pairs import Pair, best_event, side_by_side
-from accord.laws._rounding import log_above
-from accord.laws.finite import FiniteLaw
+from accord.core.exact import Number, exp_lower, exp_upper, to_fraction
+from accord.laws.finite import FiniteLaw, Pair, best_event, side_by_side
 
-__all__ = ["hockey_stick", "smallest_delta", "smallest_epsilon", "smallest_exp_epsilon"]
+__all__ = [
+    "Loss",
+    "float_above",
+    "hockey_stick",
+    "log_above",
+    "loss",
+    "root_above",
+    "smallest_delta",
+    "smallest_epsilon",
+    "smallest_exp_epsilon",
+]
+
+
+_FIRST_DIGITS = 60
+_MOST = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """Rational bounds ``lower <= e^epsilon <= upper``, both at least 1; equal when e^epsilon is known exactly."""
+
+    epsilon: Fraction | None
+    lower: Fraction
+    upper: Fraction
+    digits: int = _FIRST_DIGITS
+
+    def refined(self) -> "Loss":
+        """Return bounds with twice as many digits."""
+        if self.epsilon is None:
+            return self
+        digits = 2 * self.digits
+        lower, upper = _exponential(self.epsilon, digits=digits)
+        return Loss(epsilon=self.epsilon, lower=max(lower, Fraction(1)), upper=upper, digits=digits)
+
+    def narrowing(self) -> Iterator["Loss"]:
+        """Yield these bounds, then narrower and narrower ones, for ever."""
+        bounds = self
+        while True:
+            yield bounds
+            bounds = bounds.refined()
+
+
+def loss(epsilon: Number | None, exp_epsilon: Number | None) -> Loss:
+    """Return the bounds for ``epsilon``, or the exact value ``exp_epsilon`` given in its place.
+
+    Raises
+    ------
+    InvalidParameter
+        Unless exactly one is given, ``0 <= epsilon <= 1000`` or ``exp_epsilon >= 1``.
+
+    """
+    if (epsilon is None) == (exp_epsilon is None):
+        raise InvalidParameter("epsilon or exp_epsilon must be given, not both: exp_epsilon is e^epsilon, such as 3.")
+    if exp_epsilon is not None:
+        ratio = _check.exact("exp_epsilon", exp_epsilon)
+        if ratio < 1:
+            raise InvalidParameter("exp_epsilon must be at least 1: it is e^epsilon for an epsilon of at least 0.")
+        return Loss(epsilon=None, lower=ratio, upper=ratio)
+    value = _check.exact("epsilon", 0 if epsilon is None else epsilon)
+    if not 0 <= value <= _MOST:
+        raise InvalidParameter(f"epsilon must be from 0 to {_MOST}; for more, give exp_epsilon.")
+    if value == 0:
+        return Loss(epsilon=None, lower=Fraction(1), upper=Fraction(1))
+    return Loss(epsilon=value, lower=max(exp_lower(value), Fraction(1)), upper=exp_upper(value))
+
+
+def _exponential(x: Fraction, *, digits: int) -> tuple[Fraction, Fraction]:
+    """Return rational bounds of exp(x); `Decimal.exp` is correctly rounded, so one step outward is a bound."""
+    floor, nearest, ceiling = (
+        Context(prec=digits, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+        for rounding in (ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_CEILING)
+    )
+    above, below = Decimal(x.numerator), Decimal(x.denominator)
+    lower = nearest.exp(floor.divide(above, below)).next_minus(floor)
+    upper = nearest.exp(ceiling.divide(above, below)).next_plus(ceiling)
+    return Fraction(lower), Fraction(upper)
+
+
+_DIGITS = 40
+_BITS = 80
+
+
+def float_above(value: Fraction) -> float:
+    """Return the least float that is not below ``value`` (at least 0), nor is its shortest decimal.
+
+    A float that is given back is read by its shortest decimal. Infinity beyond the largest one.
+    """
+    try:
+        nearest = value.numerator / value.denominator  # correctly rounded for whole numbers
+    except OverflowError:
+        return math.inf
+    while math.isfinite(nearest) and min(Fraction(nearest), to_fraction(nearest)) < value:
+        nearest = math.nextafter(nearest, math.inf)
+    return nearest
+
+
+def root_above(value: Fraction) -> float:
+    """Return a float not below the square root of ``value`` (at least 0), within three units in the last place."""
+    if value == 0:
+        return 0.0
+    shift = max(0, _BITS + (value.denominator.bit_length() - value.numerator.bit_length()) // 2)
+    scaled = -(-(value.numerator << 2 * shift) // value.denominator)
+    root = math.isqrt(scaled)
+    return float_above(Fraction(root + (root * root < scaled), 1 << shift))
+
+
+def log_above(value: Fraction) -> float:
+    """Return a float not below the logarithm of ``value`` (at least 1), within three units in the last place."""
+    if value == 1:
+        return 0.0
+    beyond = value - 1
+    extra = max(0, beyond.denominator.bit_length() - beyond.numerator.bit_length()) // 3
+    context = Context(prec=_DIGITS + extra, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return float_above(Fraction(context.ln(quotient).next_plus(context)))
 
 
 def hockey_stick(

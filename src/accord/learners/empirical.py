@@ -13,7 +13,7 @@ from accord.core.errors import FitFailed, InvalidParameter
 from accord.core.exact import Number
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
-from accord.learners._counts import records_for, smoothed, tuple_total_variation
+from accord.learners.tables import records_for, smoothed, tuple_total_variation
 
 __all__ = ["EmpiricalLearner"]
 

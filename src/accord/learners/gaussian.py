@@ -12,9 +12,8 @@ from accord.core.cells import Cells
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.distributions import Normal
-from accord.learners._normal_accuracy import expected_kl
-from accord.learners._pivots import least_records
-from accord.learners._tables import fail, finite_rows
+from accord.learners.normal_sizes import expected_kl, least_records
+from accord.learners.tables import fail, finite_rows
 
 __all__ = ["GaussianLearner"]
 

@@ -11,8 +11,7 @@ from accord.core.cells import Cells
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.distributions import Piecewise
-from accord.learners._counts import records_for, smoothed, tuple_total_variation
-from accord.learners._tables import fail, number_table
+from accord.learners.tables import fail, number_table, records_for, smoothed, tuple_total_variation
 
 __all__ = ["HistogramLearner"]
 

@@ -12,9 +12,8 @@ from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.shared import SharedRandomness
 from accord.distributions import Mixture
-from accord.learners._estimators import one_thread, quiet, scikit_module
-from accord.learners._scikit_mixtures import as_law, parameters
-from accord.learners._tables import fail, finite_rows
+from accord.learners.estimators import as_law, one_thread, parameters, quiet, scikit_module
+from accord.learners.tables import fail, finite_rows
 
 __all__ = ["MixtureLearner"]
 

@@ -13,8 +13,8 @@ from accord.core.alone import ambient_seed
 from accord.core.cells import Cells
 from accord.core.errors import InvalidParameter
 from accord.distributions import ScipyLaw
-from accord.learners._estimators import quiet
-from accord.learners._tables import fail, finite_rows
+from accord.learners.estimators import quiet
+from accord.learners.tables import fail, finite_rows
 
 __all__ = ["ScipyLearner"]
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from accord.core import check as _check
-from accord.core.coupling import Learner
+from accord.core.coupling import Distribution, Learner
 from accord.core.records import Records, cells_read_by
-from accord.distributions import Distribution
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
 
 __all__ = ["columns_of", "least_records", "listed_laws", "read_for"]

@@ -3,11 +3,11 @@
 from fractions import Fraction
 from typing import Final
 
+from accord.accounting.figures import short_text
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
-from accord.ledger.figures import short_text
 
 __all__ = ["budget", "cleaned", "line", "required_line", "same_terms", "shown"]
 

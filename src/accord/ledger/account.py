@@ -4,13 +4,20 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Final, final
 
+from accord.accounting.best import composition_table
+from accord.accounting.composition import NoGuarantee
 from accord.core.errors import LedgerError
-from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.ledger.entry import GENESIS, Entry
 
-__all__ = ["Account", "Statement"]
+__all__ = [
+    "Account",
+    "Statement",
+    "Total",
+    "totals",
+]
 
 
 @final
@@ -146,3 +153,52 @@ def _pair(entry: Entry) -> tuple[Fraction, Fraction]:
     if entry.epsilon is None or entry.delta is None or entry.epsilon < 0 or not 0 <= entry.delta < 1:
         raise LedgerError(f"entry {entry.sequence} ({entry.kind}) states no epsilon and delta.")
     return entry.epsilon, entry.delta
+
+
+BASIC: Final = "basic"
+_FIXED: Final = "if the amounts of all charges were fixed in advance, not chosen from earlier outputs"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """A certified upper bound on what all charges cost together.
+
+    Parameters
+    ----------
+    rule
+        The composition rule.
+    guarantee
+        The total.
+    condition
+        When it holds.
+    enforced
+        Whether the cap is about this total.
+
+    """
+
+    rule: str
+    guarantee: PureDP | ApproxDP
+    condition: str
+    enforced: bool
+
+
+def totals(account: Account) -> tuple[Total, ...]:
+    """Return the totals of an account: the enforced one, then the least of all rules within the cap's delta.
+
+    Only sums are enforced. The better rules need amounts that were fixed in advance, and who asks for the next release
+    has seen the last; and a cap that is raised later would void what they promised under the old one.
+    """
+    basic = Total(
+        rule=BASIC,
+        guarantee=account.statement().spent,
+        condition="always, also when each release was chosen from earlier outputs",
+        enforced=True,
+    )
+    guarantees = [account.guarantee(pair) for pair in account.spendings.elements()]
+    if not guarantees:
+        return (basic,)
+    best = composition_table(guarantees, delta=account.cap[1]).best
+    if isinstance(best.total, NoGuarantee) or best.total.epsilon >= basic.guarantee.epsilon:
+        return (basic,)
+    return basic, Total(rule=best.rule, guarantee=best.total, condition=_FIXED, enforced=False)

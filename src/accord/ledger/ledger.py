@@ -11,10 +11,9 @@ from accord.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.ledger import _words
-from accord.ledger._places import create_store, open_store
-from accord.ledger.account import Account, Statement
+from accord.ledger.account import Account, Statement, Total, totals
 from accord.ledger.entry import Entry
-from accord.ledger.totals import Total, totals
+from accord.ledger.places import create_store, open_store
 from accord.ledger.verification import Verification, verify
 
 __all__ = ["Ledger"]

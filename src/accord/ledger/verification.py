@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import final
 
 from accord.core.errors import InvalidParameter, LedgerError
-from accord.ledger._places import open_store
-from accord.ledger._store import Store
 from accord.ledger.account import Account
 from accord.ledger.entry import Entry
+from accord.ledger.places import open_store
+from accord.ledger.store import Store
 
 __all__ = ["Verification", "verify", "verify_ledger"]
 

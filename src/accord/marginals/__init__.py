@@ -1,11 +1,11 @@
 """A private model of many columns together, from noisy tables of a few columns each."""
 
-from accord.marginals._errors import COVERAGE, ColumnError, ModelErrors, PairError
 from accord.marginals.binning import NumericBinning
 from accord.marginals.domain import Column, ColumnKind, Domain
+from accord.marginals.errors import COVERAGE, ColumnError, ModelErrors, PairError
 from accord.marginals.learner import MarginalLearner
 from accord.marginals.model import MarginalModel
-from accord.marginals.plan import ExpectedError, MarginalPlan
+from accord.marginals.planning import ExpectedError, MarginalPlan
 
 __all__ = [
     "COVERAGE",

@@ -1,5 +1,6 @@
 """Numbers as codes of cells, and back: declared edges, equal cells, or cells at private quantiles."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,15 +18,227 @@ from accord.core.records import Records, table_of_numbers
 from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import Generator
-from accord.marginals._atoms import epsilon_to_find, frequent_values, stable_histogram, with_atoms
-from accord.marginals._counts import WHOLE, unit_weights
-from accord.marginals._ends import check_ends, ends_around, private_ends, units_for_ends
-from accord.marginals._quantiles import Sorted, check_quantiles, quantile_edges
 from accord.marginals.domain import Column, ColumnKind
+from accord.marginals.quantiles import Sorted, check_quantiles, choose_point, dyadic_grid, quantile_edges
+from accord.marginals.run import WHOLE, unit_weights
+from accord.noise.above_threshold import AboveThreshold
+from accord.noise.discrete_laplace import DiscreteLaplace
+from accord.noise.thresholded_counts import ThresholdedCounts
 
-__all__ = ["NumericBinning"]
+__all__ = [
+    "NumericBinning",
+    "check_ends",
+    "ends_around",
+    "epsilon_to_find",
+    "frequent_values",
+    "private_ends",
+    "stable_histogram",
+    "units_for_ends",
+    "whole_histogram",
+    "with_atoms",
+]
+
 
 Floats = NDArray[np.float64]
+
+
+def frequent_values(
+    values: Floats,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    most: int,
+    least: float,
+    among: tuple[range, int] | None = None,
+    source: PrivateRandomness,
+) -> list[float]:
+    """Return values that occur often, (epsilon, delta)-DP under replacing one value, at most so many, increasing.
+
+    Parameters
+    ----------
+    values
+        One for each unit of privacy; NaN where a unit has none.
+    epsilon, delta
+        Of the histogram; with ``among``, where noise shows less than a stable histogram would hide, delta is not spent.
+    most
+        At most so many values, the most frequent ones by their noisy counts.
+    least
+        Values with a lower noisy count are left out.
+    among
+        All values that there may be, public: whole numbers, and d if they stand for multiples of ``10^-d``.
+    source
+        Secret.
+
+    """
+    present = values[np.isfinite(values)] + 0.0  # no minus zero
+    if among is None or _reach(among[0]) >= -math.log(delta):
+        counts = stable_histogram(epsilon=epsilon, delta=delta)
+        released = counts.release(present.tolist(), randomness=source).value
+        found = [(float(level), int(times)) for level, times in released] if isinstance(released, tuple) else []
+    else:
+        whole, decimals = among
+        places = np.clip(np.rint(present * 10.0**decimals), whole[0], whole[-1]).astype(np.int64) - whole[0]
+        mechanism = whole_histogram(epsilon=epsilon)
+        released = mechanism.release(np.bincount(places, minlength=len(whole)), randomness=source).value
+        noisy = np.asarray(released, dtype=np.float64)
+        least = max(least, float(mechanism.scale) * _reach(whole))
+        found = [(_number(whole[place], decimals), int(noisy[place])) for place in np.flatnonzero(noisy >= least)]
+    kept = sorted((entry for entry in found if entry[1] >= least), key=lambda entry: (-entry[1], entry[0]))[:most]
+    return sorted(value for value, _ in kept)
+
+
+def _reach(values: range) -> float:
+    """Return how many scales of Laplace noise are reached by that of fewer than one of five such histograms."""
+    return math.log(len(values)) + 1
+
+
+def epsilon_to_find(count: Fraction, values: range) -> Fraction:
+    """Return the epsilon at which a noisy count of this size is enough for a value, among so many public ones."""
+    return 2 * Fraction(_reach(values)) / count
+
+
+def _number(whole: int, decimals: int) -> float:
+    return float(round(Fraction(whole) / Fraction(10) ** decimals, max(decimals, 0)))
+
+
+def whole_histogram(*, epsilon: Fraction) -> DiscreteLaplace:
+    """Return the mechanism of `frequent_values` among public values: a replaced value leaves one cell for another."""
+    return DiscreteLaplace(sensitivity=2, scale=2 / epsilon)
+
+
+def stable_histogram(*, epsilon: Fraction, delta: Fraction) -> ThresholdedCounts:
+    """Return the mechanism of `frequent_values` among all numbers; what it would refuse is refused here."""
+    return ThresholdedCounts(epsilon=epsilon, delta=delta)
+
+
+def with_atoms(edges: Floats, atoms: list[float], *, step: float | None) -> Floats:
+    """Return edges with a cell for each atom: half a step to each side, or the float alone if there is no step."""
+    for atom in atoms:
+        low, high = (atom, float(np.nextafter(atom, np.inf))) if step is None else (atom - step / 2, atom + step / 2)
+        outside = edges[(edges <= low) | (edges >= high)]
+        edges = np.union1d(outside, [low, high])
+    return edges
+
+
+_REACHES = 64
+_LEAST_WIDTH, _FINEST = 2.0**-60, 2.0**-40
+_RARE = 100
+_LARGEST_SHARE = Fraction(1, 4)
+_FURTHER = 2
+
+
+def private_ends(numbers: Sorted, *, units: int, epsilon: Fraction, source: PrivateRandomness) -> tuple[float, float]:
+    """Return ends between which nearly all numbers lie, epsilon-DP: quartiles on all scales, then outward from them.
+
+    A quarter of epsilon for each quartile, by the exponential mechanism on a grid of all scales, the rest for
+    `ends_around` them. Where nearly all numbers are equal, or closer together than a 4096th of their size, no point of
+    the grid separates them and the quartiles are anywhere: locate such columns otherwise, or state bounds.
+
+    Parameters
+    ----------
+    numbers
+        What is cut.
+    units
+        Number of units of privacy, public; at least `units_for_ends` for ends that are any good.
+    epsilon
+        For all four.
+    source
+        Secret.
+
+    """
+    each = epsilon / 4
+    grid = dyadic_grid()
+    low, high = sorted(
+        choose_point(numbers, grid, part=(-np.inf, np.inf), share=share, epsilon=each, source=source)
+        for share in (Fraction(1, 4), Fraction(3, 4))
+    )
+    middle = low / 2 + high / 2
+    width = max(high / 2 - low / 2, abs(middle) / 64)
+    return ends_around(numbers, middle=middle, width=width, units=units, epsilon=2 * each, source=source)
+
+
+def ends_around(
+    numbers: Sorted, *, middle: float, width: float, units: int, epsilon: Fraction, source: PrivateRandomness
+) -> tuple[float, float]:
+    """Return ends beyond which few numbers are, found outward from a place that is public, epsilon-DP.
+
+    Half of epsilon for each end, by the sparse vector technique, whose queries move by at most a unit's whole weight,
+    however many records share it. Reaches grow by the square root of 2 until few numbers are beyond, so that an end is
+    not far beyond the numbers: the search stops as soon as next to nothing is left.
+
+    Parameters
+    ----------
+    numbers
+        What is cut.
+    middle, width
+        About where the numbers are and how far they spread.
+    units
+        Number of units of privacy, public.
+    epsilon
+        For both ends.
+    source
+        Secret.
+
+    """
+    each = epsilon / 2
+    reaches = max(width, abs(middle) * _FINEST, _LEAST_WIDTH) * 2.0 ** (np.arange(_REACHES) / 2)
+    allowed = _allowed(units, each) * numbers.whole
+    below = numbers.weight_below(middle - reaches)
+    above = int(numbers.below[-1]) - numbers.weight_below(np.nextafter(middle + reaches, np.inf))
+    first, last = (
+        _first_with_few(outside, allowed=allowed, whole=numbers.whole, epsilon=each, source=source)
+        for outside in (below, above)
+    )
+    return float(middle - reaches[first]), float(middle + reaches[last])
+
+
+def units_for_ends(epsilon: Fraction) -> int:
+    """Return the least number of units with which `private_ends` is any good, but for a chance of 1 in 100 a choice."""
+    quartile = 4 * 2 * math.log(_RARE * len(dyadic_grid())) / float(epsilon / 4)
+    return math.ceil(max(quartile, float(_error(epsilon / 4) / _LARGEST_SHARE)))
+
+
+def _error(epsilon: Fraction) -> Fraction:
+    """Return how far, in units, noise of a run of the sparse vector technique reaches but for a chance of 1 in 100."""
+    return Fraction(math.ceil(8 * math.log(_REACHES * _RARE))) / epsilon
+
+
+def _allowed(units: int, epsilon: Fraction) -> int:
+    """Return how many units may be beyond an end: a 256th, or what noise hides if that is more."""
+    return math.floor(max(Fraction(units, 256), min(_error(epsilon), units * _LARGEST_SHARE)))
+
+
+def check_ends(*, units: int, whole: int, epsilon: Fraction) -> None:
+    """Make the searches of `ends_around`, and draw nothing; reads no record.
+
+    Raises
+    ------
+    InvalidParameter
+        If they would be refused.
+
+    """
+    _search(allowed=_allowed(units, epsilon / 2) * whole, whole=whole, epsilon=epsilon / 2)
+
+
+def _search(*, allowed: int, whole: int, epsilon: Fraction) -> AboveThreshold:
+    return AboveThreshold(sensitivity=whole, epsilon=epsilon, threshold=-allowed)
+
+
+def _first_with_few(
+    outside: np.ndarray[tuple[int], np.dtype[np.int64]],
+    *,
+    allowed: int,
+    whole: int,
+    epsilon: Fraction,
+    source: PrivateRandomness,
+) -> int:
+    """Return the place of the first reach beyond which few numbers are, and a little further."""
+    mechanism = _search(allowed=allowed, whole=whole, epsilon=epsilon)
+    answers = mechanism.release((-int(beyond) for beyond in outside), randomness=source).value
+    found = len(answers) - 1 if isinstance(answers, tuple) else len(outside) - 1
+    return min(found + _FURTHER, len(outside) - 1)
+
+
 Ints = NDArray[np.int64]
 _MOST_CELLS = 1 << 15
 _MOST_STEPS = 1 << 20

@@ -8,6 +8,7 @@ from typing import final
 from numpy.typing import ArrayLike
 
 from accord.accounting.of_stages import settled
+from accord.accounting.verdicts import WEIGHTED, of_delta, of_sizes
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
@@ -17,14 +18,10 @@ from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.verdict import Verdict, judge
 from accord.ledger import Ledger, spending
-from accord.marginals._budget import planned_losses
-from accord.marginals._counts import WHOLE, Counted, unit_weights
-from accord.marginals._planning import make_plan
-from accord.marginals._run import Run
 from accord.marginals.domain import Domain
 from accord.marginals.model import MarginalModel
-from accord.marginals.plan import MarginalPlan
-from accord.privacy.verdicts import WEIGHTED, of_delta, of_sizes
+from accord.marginals.planning import MarginalPlan, make_plan, planned_losses
+from accord.marginals.run import WHOLE, Counted, Run, unit_weights
 
 __all__ = ["MarginalLearner"]
 

@@ -9,16 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
+from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions import Measure
-from accord.marginals._coarse import Grouping
-from accord.marginals._dense import DenseEngine
-from accord.marginals._errors import ModelErrors
-from accord.marginals._levels import even_levels, independent_levels
-from accord.marginals._placing import draw_within, latent_correlations, place_within, prediction_scores
-from accord.marginals._tree import TreeEngine
+from accord.marginals.dense import DenseEngine
 from accord.marginals.domain import ColumnKind, Domain
+from accord.marginals.errors import Grouping, ModelErrors
+from accord.marginals.placing import (
+    draw_within,
+    even_levels,
+    independent_levels,
+    latent_correlations,
+    place_within,
+    prediction_scores,
+)
+from accord.marginals.tree import TreeEngine
 
 __all__ = ["MarginalModel"]
 
@@ -137,7 +142,7 @@ class MarginalModel:
         return self._placed(groups, generator)
 
     def _balanced(self, groups: Ints, sweeps: int, generator: Generator) -> Ints:
-        from accord.marginals._rounding import balance  # noqa: PLC0415 - compiled at its first use: slow to import
+        from accord.marginals.rounding import balance  # noqa: PLC0415 - compiled at its first use: slow to import
 
         shape = self._engine.shape
         tables = [

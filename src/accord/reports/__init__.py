@@ -1,7 +1,6 @@
 """What a release tells the world, as plain data, JSON and one HTML page; and a page for its curator alone."""
 
-from accord.reports.curator import curator_page
-from accord.reports.page import report_page
+from accord.reports.page import curator_page, report_page
 from accord.reports.release import RELEASE_FORMAT, check_release, release_json, taken_at_word
 from accord.reports.report import Claim, Report
 from accord.reports.tables import ColumnTable, PairTable, tables_of

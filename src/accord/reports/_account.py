@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accord.accounting.account import rows_stand_for, statement_of
+from accord.accounting.verdicts import WEIGHTED, of_delta, of_sizes
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.unit_names import RECORD, unit_word
 from accord.core.verdict import Verdict
-from accord.learning.verdicts import NOISE, WEIGHTED, of_delta, of_sizes
+from accord.marginals.verdicts import NOISE
 from accord.tables.names import shown
 
 __all__ = ["account_faults"]

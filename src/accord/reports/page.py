@@ -1,13 +1,19 @@
 """A report as one HTML page that needs nothing else: no script, no font, no address of another host."""
 
 import importlib.resources
+from collections.abc import Sequence
 from functools import cache
 
 import jinja2
 
+from accord.evaluation import Evaluation, Utility
 from accord.reports.report import Report
 
-__all__ = ["environment", "report_page"]
+__all__ = [
+    "curator_page",
+    "environment",
+    "report_page",
+]
 
 
 @cache
@@ -41,3 +47,24 @@ def report_page(report: Report) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "< 0.1 %"
+
+
+def curator_page(report: Report, *, evaluation: Evaluation, utilities: Sequence[Utility] = ()) -> str:
+    """Return the page for the curator, who must not pass it on: it says so at the head of every printed page.
+
+    Formal guarantees
+    -----------------
+    - None. Distances to the real data are functions of the real data, outside the guarantee.
+
+    Parameters
+    ----------
+    report
+        Of the release that is compared.
+    evaluation
+        Of `accord.evaluation.evaluate`.
+    utilities
+        Of `accord.evaluation.train_synthetic_test_real`.
+
+    """
+    template = environment().get_template("curator.html")
+    return template.render(report=report, evaluation=evaluation, utilities=utilities)

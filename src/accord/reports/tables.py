@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.learning.declared.errors import ColumnAccuracy, TableErrors
+from accord.marginals.verdicts import ColumnAccuracy, TableErrors
 from accord.tables import Column, Schema
 from accord.tables.dates import texts_of_dates
 

@@ -1,12 +1,10 @@
 """Tables: what a person states about them, and how they are read and written."""
 
-from accord.tables._cells import units_from_cells
+from accord.tables.cells import units_from_cells
 from accord.tables.column import Column
-from accord.tables.csv_format import CsvFormat
-from accord.tables.draft import Draft, draft_schema
-from accord.tables.reader import read_batches, read_header, read_table, read_texts
-from accord.tables.schema import Schema, parse_schema, read_schema
-from accord.tables.table import Table
+from accord.tables.csv_file import CsvFormat
+from accord.tables.reader import Table, read_batches, read_header, read_table, read_texts
+from accord.tables.schema import Draft, Schema, draft_schema, parse_schema, read_schema
 from accord.tables.writer import Outputs, check_output, columns_as_bytes, outputs, rows_as_bytes
 
 __all__ = [

@@ -1,17 +1,18 @@
 """Read the declared columns of a CSV or Parquet file, row by row as the file has them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from accord.core.errors import DataError, SchemaMismatch
-from accord.tables._cells import (
+from accord.tables.cells import (
     as_stored,
     as_text,
     labels_from_text,
@@ -20,17 +21,115 @@ from accord.tables._cells import (
     numbers_from_typed,
     units_from_cells,
 )
-from accord.tables._csv import csv_batches, csv_header
-from accord.tables._parquet import parquet_batches, parquet_header
-from accord.tables._source import Format, data_format
-from accord.tables.column import Column
-from accord.tables.csv_format import CsvFormat
-from accord.tables.label_file import refuse_data_as_labels
+from accord.tables.column import Column, refuse_data_as_labels
+from accord.tables.csv_file import CsvFormat, Format, csv_batches, csv_header, data_format
 from accord.tables.names import listed, normal_form, shown
 from accord.tables.schema import Schema
-from accord.tables.table import Table
 
-__all__ = ["read_batches", "read_header", "read_table", "read_texts"]
+__all__ = [
+    "Table",
+    "parquet_batches",
+    "parquet_header",
+    "read_batches",
+    "read_header",
+    "read_table",
+    "read_texts",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """The columns of a file that are read, one entry for each of its records, in the file's order.
+
+    Formal guarantees
+    -----------------
+    - Alignment: entry i depends on record i and on the schema alone, and n is the number of records whatever they hold;
+      so replacing one record of the file replaces one row.
+    - Not promised: that reading succeeds for both of two neighbouring files. With ``unreadable = "refuse"`` a refusal
+      depends on the records, and is meant for the eyes of their curator.
+
+    Parameters
+    ----------
+    columns
+        One array of shape (n,) for each of ``schema.read``: float64 with NaN for a missing cell, or int32 positions in
+        ``categories`` with -1 for a missing cell.
+    units
+        For each record the number of its unit, counted in order of first appearance, shape (n,); None without a unit.
+    schema
+        What was declared.
+
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    units: NDArray[np.int64] | None
+    schema: Schema
+
+    def __len__(self) -> int:
+        """Return n, the number of records."""
+        return len(self.columns[0])
+
+    @property
+    def records(self) -> NDArray[Any]:
+        """The records as one array, shape (n, d), made anew at each call.
+
+        float64 with NaN for a missing cell if all columns are numbers; else objects, with a label's text, a float, or
+        None for a missing cell.
+        """
+        declared = self.schema.read
+        if all(column.is_number for column in declared):
+            return np.column_stack(self.columns)
+        records = np.empty((len(self), len(declared)), dtype=object)
+        for place, (column, values) in enumerate(zip(declared, self.columns, strict=True)):
+            if column.is_label:
+                records[:, place] = np.array([*column.categories, None], dtype=object)[values]
+            else:
+                records[:, place] = values
+                records[np.isnan(values), place] = None
+        return records
+
+
+_RECORDS = 1 << 16
+_FAULTS = (pa.ArrowException, OSError, ValueError, RuntimeError)
+
+
+def parquet_header(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged.
+
+    """
+    try:
+        with path.open("rb") as handle, pq.ParquetFile(handle) as file:
+            return tuple(file.schema_arrow.names)
+    except _FAULTS:
+        raise _damaged(path) from None
+
+
+def parquet_batches(path: Path, *, wanted: Sequence[str]) -> Iterator[list[pa.Array]]:
+    """Yield the wanted columns as they are stored, a batch of records at a time.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged.
+
+    """
+    try:
+        with path.open("rb") as handle, pq.ParquetFile(handle) as file:
+            for batch in file.iter_batches(batch_size=_RECORDS, columns=list(wanted)):
+                # pyarrow also reads columns whose name only begins like a wanted one
+                yield [batch.column(batch.schema.names.index(name)) for name in wanted]
+    except _FAULTS:
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> DataError:
+    return DataError(f"the data file {shown(path.name)} is a damaged or incomplete Parquet file.")
+
 
 _MOST_NAMES = 12
 _PLAIN = CsvFormat()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from accord.core.errors import InvalidParameter
 from accord.tables.column import Column
-from accord.tables.csv_format import CsvFormat
+from accord.tables.csv_file import CsvFormat
 from accord.tables.dates import stamps_of_dates, texts_of_dates
 from accord.tables.names import shown
 from accord.tables.schema import Schema

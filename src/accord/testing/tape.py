@@ -14,17 +14,14 @@ from accord.core.best_of_draws import BestOfDraws
 from accord.core.errors import AccordError, InvalidParameter
 from accord.core.release import Release, note
 from accord.core.stable_mode import StableMode
-from accord.mechanisms import (
-    AboveThreshold,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Laplace,
-    LevelSelection,
-    PermuteAndFlip,
-    ThresholdedCounts,
-    TopK,
-)
+from accord.noise.above_threshold import AboveThreshold
+from accord.noise.discrete_gaussian import DiscreteGaussian
+from accord.noise.discrete_laplace import DiscreteLaplace
+from accord.noise.exponential import Exponential
+from accord.noise.laplace import Laplace
+from accord.noise.permute_and_flip import PermuteAndFlip
+from accord.noise.thresholded_counts import LevelSelection, ThresholdedCounts
+from accord.noise.top_k import TopK
 
 __all__ = ["Call", "Tape", "TapeEnded"]
 

@@ -1,0 +1,1 @@
+"""Couple tuples through cells of a lattice: normal laws, and laws with a density known up to sampling."""

@@ -1,0 +1,1 @@
+"""Couple tuples through sufficient statistics: sums, gamma laws, point masses, products."""

@@ -1,0 +1,1 @@
+"""Find where columns lie and how wide they are, privately and without bounds."""

@@ -1,0 +1,298 @@
+"""Exact tables of a log-linear model by passing messages along a junction tree."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.core.shared import Generator
+from accord.marginals.dense import Levels, Tables
+
+__all__ = [
+    "JunctionTree",
+    "TreeEngine",
+    "junction_tree",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JunctionTree:
+    """Cliques in an order in which each one's parent comes before it.
+
+    Parameters
+    ----------
+    cliques
+        Columns of each clique, increasing. Every table lies in one of them.
+    parents
+        Position of each one's parent, -1 for the first clique.
+    separators
+        Columns that a clique shares with its parent, increasing: all that it shares with the cliques before it.
+
+    """
+
+    cliques: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...]
+    separators: tuple[tuple[int, ...], ...]
+
+    def cells(self, shape: tuple[int, ...]) -> int:
+        """Return the number of cells of all cliques together."""
+        return sum(math.prod(shape[column] for column in clique) for clique in self.cliques)
+
+
+def junction_tree(shape: tuple[int, ...], tables: Iterable[tuple[int, ...]]) -> JunctionTree:
+    """Return a junction tree of tables on columns with these numbers of codes.
+
+    Columns are eliminated in the order of least fill-in, then of fewest cells (a heuristic: the least tree is hard to
+    find). The cliques that come about are joined by a spanning tree with the largest separators, which for the cliques
+    of a chordal graph has the running intersection property.
+
+    Examples
+    --------
+    >>> tree = junction_tree((2, 3, 4, 5), [(0, 1), (1, 2), (2, 3)])
+    >>> sorted(tree.cliques), tree.cells((2, 3, 4, 5))
+    ([(0, 1), (1, 2), (2, 3)], 38)
+
+    """
+    near: list[set[int]] = [set() for _ in shape]
+    for table in tables:
+        for left, right in combinations(table, 2):
+            near[left].add(right)
+            near[right].add(left)
+    left_over = set(range(len(shape)))
+    found: list[frozenset[int]] = []
+    while left_over:
+        column = min(left_over, key=lambda one: (_fill(near, one), _log_cells(shape, near[one] | {one}), one))
+        clique = frozenset(near[column] | {column})
+        if not any(clique <= other for other in found):
+            found.append(clique)
+        for left, right in combinations(near[column], 2):
+            near[left].add(right)
+            near[right].add(left)
+        for other in near[column]:
+            near[other].discard(column)
+        near[column] = set()
+        left_over.discard(column)
+    return _spanning_tree(found)
+
+
+def _fill(near: list[set[int]], column: int) -> int:
+    return sum(right not in near[left] for left, right in combinations(near[column], 2))
+
+
+def _log_cells(shape: tuple[int, ...], columns: Iterable[int]) -> float:
+    return sum(math.log(shape[column]) for column in columns)
+
+
+def _spanning_tree(cliques: list[frozenset[int]]) -> JunctionTree:
+    order, parents = [0], [-1]
+    rest = set(range(1, len(cliques)))
+    while rest:
+        size, child, place = max(
+            (len(cliques[child] & cliques[order[place]]), -child, -place)
+            for child in rest
+            for place in range(len(order))
+        )
+        del size
+        order.append(-child)
+        parents.append(-place)
+        rest.discard(-child)
+    separators = [
+        () if parent < 0 else tuple(sorted(cliques[clique] & cliques[order[parent]]))
+        for clique, parent in zip(order, parents, strict=True)
+    ]
+    return JunctionTree(tuple(tuple(sorted(cliques[one])) for one in order), tuple(parents), tuple(separators))
+
+
+Floats = NDArray[np.float64]
+
+
+@final
+class TreeEngine:
+    """Tables of ``p(x)`` proportional to ``exp(sum of potentials)``, each clique of a junction tree on its own.
+
+    Parameters
+    ----------
+    shape
+        Number of codes of each column.
+    tables
+        Column positions of each potential, increasing.
+
+    """
+
+    __slots__ = ("_children", "_homes", "_tree", "shape", "tables")
+
+    def __init__(self, shape: tuple[int, ...], tables: Tables) -> None:
+        self.shape = shape
+        self.tables = tables
+        self._tree = junction_tree(shape, tables)
+        sets = [set(clique) for clique in self._tree.cliques]
+        self._homes = [
+            min(
+                (place for place, clique in enumerate(sets) if set(table) <= clique),
+                key=lambda place: math.prod(shape[column] for column in sets[place]),
+            )
+            for table in tables
+        ]
+        self._children: list[list[int]] = [[] for _ in sets]
+        for child, parent in enumerate(self._tree.parents):
+            if parent >= 0:
+                self._children[parent].append(child)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of all cliques."""
+        return self._tree.cells(self.shape)
+
+    def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.shape[column] for column in columns)
+
+    def _along(self, array: Floats, columns: Sequence[int], clique: Sequence[int]) -> Floats:
+        """Return an array on some columns with one axis for each column of the clique; both increase."""
+        return array.reshape([self.shape[column] if column in columns else 1 for column in clique])
+
+    def _beliefs(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:
+        """Return the log of the total weight and each clique's probabilities."""
+        tree = self._tree
+        logs = [np.zeros(self._sizes(clique)) for clique in tree.cliques]
+        for table, potential, home in zip(self.tables, potentials, self._homes, strict=True):
+            logs[home] += self._along(potential, table, tree.cliques[home])
+        log_total = 0.0
+        weights, upward = [], [np.ones(())] * len(logs)
+        for array in logs:
+            peak = float(array.max())
+            log_total += peak
+            weights.append(np.exp(array - peak))
+        for place in reversed(range(len(weights))):  # children before parents
+            message = self._onto(weights[place], tree.cliques[place], tree.separators[place])
+            peak = float(message.max())
+            log_total += math.log(peak)
+            upward[place] = message / peak
+            weights[place] /= peak
+            parent = tree.parents[place]
+            if parent >= 0:
+                weights[parent] *= self._along(upward[place], tree.separators[place], tree.cliques[parent])
+        # The first clique's separator is empty: its message is its total, and it is normalised now.
+        for place, parent in enumerate(tree.parents):
+            if parent < 0:
+                continue
+            above = self._onto(weights[parent], tree.cliques[parent], tree.separators[place])
+            ratio = np.divide(above, upward[place], out=np.zeros_like(above), where=upward[place] > 0)
+            weights[place] *= self._along(ratio, tree.separators[place], tree.cliques[place])
+        return log_total, weights
+
+    def _onto(self, array: Floats, clique: Sequence[int], columns: Sequence[int]) -> Floats:
+        axes = tuple(axis for axis, column in enumerate(clique) if column not in columns)
+        return np.asarray(array.sum(axis=axes))
+
+    def solve(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:
+        """Return the log of the total weight, and the probabilities of each table, flat."""
+        log_total, beliefs = self._beliefs(potentials)
+        found = [
+            self._onto(beliefs[home], self._tree.cliques[home], table).ravel()
+            for table, home in zip(self.tables, self._homes, strict=True)
+        ]
+        return log_total, found
+
+    def table(self, potentials: Sequence[Floats], columns: tuple[int, ...]) -> Floats:
+        """Return the probabilities of any table, flat, in the order given: cliques over separators, summed out."""
+        return self.several(potentials, [columns])[0]
+
+    def several(self, potentials: Sequence[Floats], tables: Sequence[tuple[int, ...]]) -> list[Floats]:
+        """Return the probabilities of any tables: one pass of messages for all of them."""
+        beliefs = self._beliefs(potentials)[1]
+        return [self._any(beliefs, columns) for columns in tables]
+
+    def _any(self, beliefs: list[Floats], columns: tuple[int, ...]) -> Floats:
+        tree = self._tree
+        for belief, clique in zip(beliefs, tree.cliques, strict=True):
+            if set(columns) <= set(clique):
+                ordered = tuple(sorted(columns))
+                shaped = self._onto(belief, clique, ordered)
+                return shaped.transpose([ordered.index(column) for column in columns]).ravel()
+        needed = self._subtree(set(columns))
+        terms: dict[int, tuple[Floats, tuple[int, ...]]] = {}
+        for place in sorted(needed):
+            clique, belief = tree.cliques[place], beliefs[place]
+            if tree.parents[place] in needed:  # given the separator
+                below = self._onto(belief, clique, tree.separators[place])
+                given = self._along(below, tree.separators[place], clique)
+                belief = np.divide(belief, given, out=np.zeros_like(belief), where=given > 0)
+            terms[place] = (belief, clique)
+        for place in sorted(needed, reverse=True):  # children into parents, keeping the asked columns
+            parent = tree.parents[place]
+            if parent not in needed:
+                continue
+            belief, axes = terms.pop(place)
+            keep = [axis for axis in axes if axis in columns or axis in tree.separators[place]]
+            above, above_axes = terms[parent]
+            message = _einsum(keep, (belief, axes))
+            ahead = [tree.separators[other] for other in terms if tree.parents[other] == parent]
+            if tree.parents[parent] in needed:
+                ahead.append(tree.separators[parent])
+            wanted = [
+                axis
+                for axis in dict.fromkeys([*above_axes, *keep])
+                if axis in columns or any(axis in separator for separator in ahead)
+            ]
+            terms[parent] = (_einsum(wanted, (above, above_axes), (message, keep)), tuple(wanted))
+        ((belief, axes),) = terms.values()
+        return _einsum(columns, (belief, axes)).ravel()
+
+    def _subtree(self, columns: set[int]) -> set[int]:
+        """Return cliques that together hold the columns and hang together: all, less leaves that are not needed."""
+        tree = self._tree
+        needed = set(range(len(tree.cliques)))
+        changed = True
+        while changed:
+            changed = False
+            for place in sorted(needed, reverse=True):
+                links = [other for other in needed if tree.parents[other] == place or tree.parents[place] == other]
+                others = {column for other in needed - {place} for column in tree.cliques[other]}
+                if len(links) <= 1 and len(needed) > 1 and (set(tree.cliques[place]) & columns) <= others:
+                    needed.discard(place)
+                    changed = True
+        return needed
+
+    def sample(
+        self, potentials: Sequence[Floats], size: int, levels: Levels, generator: Generator
+    ) -> NDArray[np.int64]:
+        """Return records of the law, shape (size, d): each clique's new columns given those it shares."""
+        beliefs = self._beliefs(potentials)[1]
+        tree = self._tree
+        records = np.zeros((size, len(self.shape)), dtype=np.int64)
+        for clique, belief, shared in zip(tree.cliques, beliefs, tree.separators, strict=True):
+            new = [column for column in clique if column not in shared]
+            rows = belief.transpose([clique.index(column) for column in [*shared, *new]])
+            rows = rows.reshape(math.prod(self._sizes(shared)), -1)
+            given = np.zeros(size, dtype=np.int64)
+            for column in shared:
+                given = given * self.shape[column] + records[:, column]
+            cell = _draw_rows(rows, given, levels(given, generator))
+            for column, place in zip(new, np.unravel_index(cell, self._sizes(new)), strict=True):
+                records[:, column] = place
+        return records
+
+
+def _einsum(kept: Sequence[int], *terms: tuple[Floats, Sequence[int]]) -> Floats:
+    """Return the product of arrays whose axes are columns, summed over the columns that are not kept."""
+    letters = {
+        column: chr(97 + place) for place, column in enumerate(dict.fromkeys(c for _, axes in terms for c in axes))
+    }
+    inputs = ",".join("".join(letters[column] for column in axes) for _, axes in terms)
+    output = "".join(letters[column] for column in kept)
+    return np.asarray(np.einsum(f"{inputs}->{output}", *(array for array, _ in terms)))
+
+
+def _draw_rows(rows: Floats, given: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
+    """Return one position in each of the rows ``given``, with chances as its entries."""
+    steps = np.cumsum(rows, axis=1)
+    ends = steps[:, -1:]
+    steps = np.divide(steps, ends, out=np.ones_like(steps), where=ends > 0)
+    flat = (steps + np.arange(len(rows))[:, None]).ravel()
+    found = np.searchsorted(flat, given + uniform, side="right") - given * rows.shape[1]
+    return np.asarray(np.clip(found, 0, rows.shape[1] - 1), dtype=np.int64)

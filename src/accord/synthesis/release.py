@@ -1,0 +1,214 @@
+"""Releases of declared tables by several learners, each as the same plain facts and a way to draw rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.core.blocks import Progress
+from accord.core.coupling import Distribution
+from accord.core.errors import InvalidParameter
+from accord.core.exact import Number
+from accord.core.guarantee import ApproxDP, Neighbouring
+from accord.core.release import Composed, Stage
+from accord.core.shared import Generator, SharedRandomness
+from accord.core.unit_names import unit_word
+from accord.core.verdict import tell
+from accord.density.family import DensityFamily
+from accord.density.plan import density_plan
+from accord.density.release import release_density
+from accord.ledger import Ledger, spending
+from accord.marginals.verdicts import TableErrors, verdicts_of
+from accord.synthesis.by_votes import Synthesis
+from accord.synthesis.learner import TableLearner
+from accord.synthesis.model import TableModel, table_errors
+from accord.tables import Schema, Table
+
+__all__ = ["TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
+
+Columns = tuple[NDArray[Any], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableRelease:
+    """What was released of a table. Nothing here depends on the data but through private releases.
+
+    Parameters
+    ----------
+    learner
+        What was learnt, in words.
+    guarantee
+        The promise.
+    units
+        Number of units of privacy, public.
+    stages
+        The mechanisms that ran, as in `Release`.
+    model
+        Released numbers of the model, for machines; None without an answer.
+    errors
+        How far its columns and pairs are expected to be from the records; None where that is not known.
+    draw
+        ``draw(rows, generator)`` returns synthetic cells, one array for each column that is read.
+
+    """
+
+    learner: str
+    guarantee: ApproxDP
+    units: int
+    stages: tuple[Stage | Composed, ...]
+    model: Mapping[str, Any] | None
+    errors: TableErrors | None = None
+    draw: Callable[[int, Generator], Columns] | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a model to draw from."""
+        return self.draw is not None
+
+    def rows(self, count: int, *, seed: int | None = None) -> Columns:
+        """Return synthetic cells: free of charge, by post-processing.
+
+        Raises
+        ------
+        InvalidParameter
+            If there was no answer.
+
+        """
+        if self.draw is None:
+            raise InvalidParameter("there was no answer, so there is no model to draw rows from.")
+        shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+        return self.draw(count, shared.stream("synthetic rows"))
+
+
+def release_by_tables(
+    table: Table,
+    *,
+    epsilon: Number,
+    delta: Number,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+) -> TableRelease:
+    """Release a model of all columns together from noisy tables of a few (`TableLearner`)."""
+    learner = TableLearner(table.schema, epsilon=epsilon, delta=delta)
+    units = len(table) if table.units is None else int(table.units.max()) + 1
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    release = learner.release(table, shared=shared.child("release"), progress=progress, ledger=ledger)
+    model = release.value
+    if not isinstance(model, TableModel) or not isinstance(release.guarantee, ApproxDP):
+        raise AssertionError("tables always have an answer")  # noqa: TRY004 - a fault of ours
+    names = [column.name for column in table.schema.read]
+    document = {
+        "family": "tables",
+        "columns": names,
+        "measured": [[names[place] for place in one] for one in model.law.measured],
+        "cells": model.law.cells,
+        "edges": {
+            name: list(binning.edges)
+            for name, binning in zip(names, model.binnings, strict=True)
+            if binning is not None
+        },
+    }
+    return TableRelease(
+        learner=f"noisy tables of a few of {len(names)} columns, and the law of greatest entropy with them",
+        guarantee=release.guarantee,
+        units=units,
+        stages=release.stages,
+        model=document,
+        errors=table_errors(model),
+        draw=model.rows,
+    )
+
+
+def release_by_density(
+    table: Table,
+    family: DensityFamily,
+    *,
+    epsilon: Number,
+    delta: Number,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    ledger: Ledger | None = None,
+) -> TableRelease:
+    """Release a density of columns of numbers without bounds: locate, open, refine (as `PrivateDensity`).
+
+    Raises
+    ------
+    NotEnoughRecords
+        If there are too few units to locate the columns; nothing was spent.
+    InvalidParameter
+        If a column is not one of numbers.
+
+    """
+    if not all(column.is_number for column in table.schema.read):
+        raise InvalidParameter("a density is learnt from columns of numbers alone: use the learner of tables.")
+    numbers = len(table) if table.units is None else table.units
+    units = len(table) if table.units is None else int(table.units.max()) + 1
+    word = unit_word(table.schema.unit, named=table.units is not None)
+    plan = density_plan(units=units, columns=len(table.columns), epsilon=epsilon, delta=delta)
+    guarantee = ApproxDP(plan.epsilon, plan.delta, Neighbouring.REPLACE_ONE, word)
+    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
+    with spending(ledger, guarantee, what=f"private density: {family.words}, {len(table.columns)} columns"):
+        found = release_density(
+            table.records, plan, family, numbers=numbers, word=word, shared=shared.child("release"), progress=progress
+        )
+    for verdict in verdicts_of(guarantee, units=units, weighted=table.units is not None):
+        tell(verdict)
+    names = [column.name for column in table.schema.read]
+    wanting = [names[place] for place in found.located.without_answer]
+    law = found.law
+    document = {"family": family.words, "columns": names, "law": repr(law)}
+    return TableRelease(
+        learner=f"a density: {family.words}",
+        guarantee=guarantee,
+        units=units,
+        stages=found.stages,
+        model=None if law is None or wanting else document,
+        draw=None if law is None else _density_rows(law, table.schema),
+    )
+
+
+def _density_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
+    def draw(rows: int, generator: Generator) -> Columns:
+        sample = np.asarray(law.sample(rows, generator), dtype=np.float64).reshape(rows, -1)
+        return tuple(
+            values if column.bounds is None else np.clip(values, *column.bounds)
+            for column, values in zip(schema.read, sample.T, strict=True)
+        )
+
+    return draw
+
+
+def of_synthesis(synthesis: Synthesis, *, schema: Schema, model: Mapping[str, Any] | None) -> TableRelease:
+    """Return the facts of a release by blocks that agree; ``model`` describes its law."""
+    plan, law, guarantee = synthesis.plan, synthesis.model, synthesis.guarantee
+    if not isinstance(guarantee, ApproxDP):
+        raise AssertionError("blocks promise an epsilon and a delta")  # noqa: TRY004 - a fault of ours
+    return TableRelease(
+        learner="one law of all columns, learnt again from records on which blocks agree",
+        guarantee=guarantee,
+        units=plan.units,
+        stages=synthesis.stages,
+        model=model,
+        draw=None if law is None else _label_or_number_rows(law, schema),
+    )
+
+
+def _label_or_number_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
+    def draw(rows: int, generator: Generator) -> Columns:
+        sample = np.asarray(law.sample(rows, generator)).reshape(rows, -1)
+        found: list[NDArray[Any]] = []
+        for place, column in enumerate(schema.read):
+            values = sample[:, place]
+            if column.is_label:
+                codes = {label: code for code, label in enumerate(column.categories)}
+                found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+            else:
+                numbers = values.astype(np.float64)
+                found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
+        return tuple(found)
+
+    return draw

@@ -1,0 +1,1 @@
+"""The grand couplings of the theorem on Poisson processes, I and II."""

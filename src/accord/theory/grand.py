@@ -1,0 +1,242 @@
+"""Which coupling the theorems use for a learner's laws, and which premises it keeps."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accord.core.alone import alone
+from accord.core.coupling import (
+    ABSTAIN,
+    Abstain,
+    Coupled,
+    Coupling,
+    Distribution,
+    Learner,
+    Measure,
+    Premises,
+    StatesPremises,
+)
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness
+from accord.couplings import AtomRace, HashedLattice, NormalLattice, RaceCoupling, RecordByRecord
+from accord.distributions import Atoms, Bounded, Categorical, Mixture, PointMass
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
+from accord.learning.traits import listed_laws
+from accord.theory.couplings.poisson import PoissonCoupling
+
+__all__ = [
+    "ListedLaws",
+    "joint_coupling",
+    "require_premises",
+    "single_coupling",
+    "stated_premises",
+    "tuple_coupling",
+]
+
+
+def stated_premises(coupling: Coupling, *, records: int) -> Premises:
+    """Return what a coupling states; nothing for one that is silent."""
+    if not isinstance(coupling, StatesPremises):
+        return Premises(marginals=False, agreement=None)
+    stated: object = coupling.premises(records=records)
+    if not isinstance(stated, Premises):
+        raise InvalidParameter("a coupling's premises(records=...) must return Premises.")
+    return stated
+
+
+def require_premises(coupling: Coupling, *, records: int, whole_tuples: bool = False) -> None:
+    """Refuse a coupling on which a promise of accuracy cannot rest.
+
+    Parameters
+    ----------
+    coupling
+        That was passed for this promise.
+    records
+        Of a tuple.
+    whole_tuples
+        Whether sizes rest on the total variation of whole tuples, and not on that of one record.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming what is missing.
+
+    Source
+    ------
+    theory 4 (G1, G2), L9, L10, L12; proof page ``docs/proofs/private-learners.md``.
+
+    """
+    stated = stated_premises(coupling, records=records)
+    missing = []
+    if not stated.marginals:
+        missing.append("that a block's tuple has the law of its own records (marginals)")
+    if stated.agreement is None:
+        missing.append("that two blocks part with probability at most 2 l TV (agreement)")
+    elif whole_tuples and stated.agreement != "tuples":
+        missing.append("that two blocks part as the total variation of whole tuples says (agreement in tuples)")
+    if not missing:
+        return
+    message = (
+        f"{type(coupling).__name__} does not state {' and '.join(missing)} for tuples of {records}, and sizes from "
+        f"alpha and beta rest on it: leave coupling out, pass one whose premises(records=...) states it, or give "
+        f"blocks and records, without a promise of accuracy."
+    )
+    raise InvalidParameter(message)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedLaws:
+    """Run an isolated coupling on the laws of a public list, one at a time.
+
+    Formal guarantees
+    -----------------
+    - Marginal and agreement: those of ``inner``.
+    - Isolation: a vote is that of one law of the list, coupled alone; it is a function of this law and the shared key.
+      Which votes of the list are worked out, and when, changes nothing but the time that is taken.
+    - A law that is not of the list is `ABSTAIN` for its block.
+    - Not promised: any privacy.
+
+    Parameters
+    ----------
+    inner
+        An isolated coupling.
+    candidates
+        The public list.
+
+    """
+
+    inner: Coupling
+    candidates: tuple[Distribution, ...]
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's vote is a function of law i, public values and the shared key alone."""
+        return True
+
+    def premises(self, *, records: int) -> Premises:
+        """Return those of ``inner``."""
+        return stated_premises(self.inner, records=records)
+
+    def couple(
+        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
+    ) -> Coupled:
+        """Couple the laws; arguments as in `Coupling.couple`."""
+        empty = self.inner.couple([], records=records, draws=draws, shared=shared)
+        place_of: dict[int, int] = {id(law): place for place, law in enumerate(self.candidates)}
+        votes: dict[int, list[object]] = {}
+        keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
+        for block, law in enumerate(laws):
+            if law is ABSTAIN:
+                continue
+            place = place_of.get(id(law))
+            if place is None:
+                place = self._find(law)
+            if place is None:
+                continue
+            if place not in votes:
+                alone = self.inner.couple([self.candidates[place]], records=records, draws=draws, shared=shared)
+                votes[place] = alone.keys[:, 0].tolist()
+            keys[:, block] = votes[place]
+        return Coupled(keys=keys, decode=empty.decode)
+
+    def _find(self, law: object) -> int | None:
+        """Return the place of a law that equals one of the list: it may have come from another process."""
+
+        def look() -> int | None:
+            return next((place for place, known in enumerate(self.candidates) if known == law), None)
+
+        return alone(look, failed=None)  # a foreign law may do anything when it is compared
+
+
+_MOST_VECTORS = 200_000
+_MOST_DIMENSION = 12
+_LATTICE_MOST = 3
+_LARGEST_LOG = math.log(1000.0)
+"""A law reads as many points on average; beyond 16 times that it would abstain, with probability exp(-16)."""
+
+
+def joint_coupling(learner: Learner, *, records: int) -> Coupling | None:
+    """Return a coupling of whole tuples: two blocks part with probability at most ``2 t / (1 + t)``, t of tuples."""
+    match learner:
+        case EmpiricalLearner(categories=labels) if math.comb(records + len(labels) - 1, records) <= _MOST_VECTORS:
+            return RaceCoupling(labels, most_vectors=_MOST_VECTORS)
+        case GaussianLearner(dimension=int(dimension)) if dimension <= _LATTICE_MOST:
+            lattice = NormalLattice(dimension=dimension)
+            return lattice if records >= lattice.least_records else None
+        case _:
+            return None
+
+
+def tuple_coupling(learner: Learner, *, records: int) -> Coupling:
+    """Return a coupling of tuples in which two blocks part with probability at most ``2 l TV``, TV of one record.
+
+    Raises
+    ------
+    InvalidParameter
+        If none is known for this learner: pass one as ``coupling=``.
+
+    """
+    joint = joint_coupling(learner, records=records)
+    return single_coupling(learner, record_by_record=records > 1) if joint is None else joint
+
+
+def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coupling:
+    """Return a coupling of single records in which two blocks part with probability at most ``2 TV``.
+
+    With ``record_by_record`` tuples are as many independent copies of it, so that ``2 l TV`` bounds theirs.
+
+    Raises
+    ------
+    InvalidParameter
+        If none is known for this learner: pass one as ``coupling=``.
+
+    """
+    match learner:
+        case EmpiricalLearner(categories=labels):
+            return AtomRace(record_by_record=True) if record_by_record else RaceCoupling(labels)
+        case GaussianLearner(dimension=int(dimension)) if dimension <= _MOST_DIMENSION:
+            return HashedLattice(dimension=dimension, record_by_record=record_by_record)
+        case HistogramLearner():
+            return HashedLattice(dimension=1, record_by_record=record_by_record)
+        case _:
+            pass
+    candidates = listed_laws(learner)
+    if candidates and all(map(_lists_atoms, candidates)):
+        return ListedLaws(inner=AtomRace(record_by_record=record_by_record), candidates=candidates)
+    if candidates and all(map(_is_bounded, candidates)) and candidates[0].dimension <= _MOST_DIMENSION:
+        lattice = HashedLattice(dimension=candidates[0].dimension, record_by_record=record_by_record)
+        return ListedLaws(inner=lattice, candidates=candidates)
+    points = _points_of(candidates)
+    if points is not None:
+        return ListedLaws(inner=RecordByRecord(points) if record_by_record else points, candidates=candidates)
+    message = (
+        f"no coupling with the agreement that the theorem needs is known for {type(learner).__name__}: pass one that "
+        f"fits its laws as coupling=."
+    )
+    raise InvalidParameter(message)
+
+
+def _points_of(candidates: tuple[Distribution, ...]) -> PoissonCoupling | None:
+    """Return Couple I over the even mixture of a list, if each law is known to be at most a multiple of it."""
+    if not candidates:
+        return None
+    try:
+        coupling = PoissonCoupling(Mixture(candidates, np.ones(len(candidates))))
+        bounds = coupling.reference.log_bounds(candidates, records=1)
+    except InvalidParameter:
+        return None
+    return coupling if bool((np.asarray(bounds) < _LARGEST_LOG).all()) else None
+
+
+def _lists_atoms(law: Distribution) -> bool:
+    if law.dimension != 1:
+        return False
+    return isinstance(law, (Categorical, PointMass)) or (isinstance(law, Atoms) and law.rest_mass == 0)
+
+
+def _is_bounded(law: Distribution) -> bool:
+    return law.measure is Measure.LEBESGUE and isinstance(law, Bounded)
