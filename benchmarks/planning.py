@@ -25,13 +25,14 @@ from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateLearner
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
+from accord.theory import BlackBoxPrivateLearner
 from accord.theory.planning import Plan, plan
 
 ASKED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
 
 
 def labels(found: Plan, truth: Any, key: SharedRandomness) -> bool:
-    learner = PrivateLearner(EmpiricalLearner(range(len(truth))), **ASKED, method="certified")
+    learner = BlackBoxPrivateLearner(EmpiricalLearner(range(len(truth))), **ASKED, method="certified")
     data = key.stream("data").choice(len(truth), size=found.records, p=truth)
     value: Any = learner.release(data, shared=key).value
     if isinstance(value, NoAnswerType):

@@ -22,10 +22,9 @@ from accord.distributions import Distribution, Mixture, Normal
 from accord.errors import InvalidParameter
 from accord.laws import total_variation
 from accord.learners import EmpiricalLearner, GaussianLearner
-from accord.learning import PrivateLearner
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
-from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
+from accord.theory import AgnosticPrivateLearner, BlackBoxPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
 from accord.theory.planning import agnostic_sizes
 
 LIST = [Normal(place / 4, scale**2) for place in range(-8, 9) for scale in (0.7, 1.0, 1.4)]
@@ -77,7 +76,7 @@ def boosted() -> None:
     for name, learner in (("2 labels", EmpiricalLearner(range(2))), ("normal on R", GaussianLearner(dimension=1))):
         for beta in ("0.1", "0.01", "0.001"):
             settings = {"alpha": "0.1", "beta": beta, "epsilon": 1, "delta": "1e-6"}
-            black_box = PrivateLearner(learner, **settings).required_records
+            black_box = BlackBoxPrivateLearner(learner, **settings).required_records
             theorem = BoostedPrivateLearner(learner, **settings).required_records
             try:
                 certified = f"{BoostedPrivateLearner(learner, method='certified', **settings).required_records:.2g}"

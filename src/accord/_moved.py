@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["moved"]
+__all__ = ["learner_by_accuracy", "moved"]
 
 _THEORY: Final = {
     "accord.learning": {
@@ -44,3 +44,11 @@ def moved(module: str, name: str) -> Any:  # noqa: ANN401 - a module's attribute
         raise AttributeError(message)
     warnings.warn(f"{module}.{name} is now {place}.{name}.", DeprecationWarning, stacklevel=3)
     return found
+
+
+def learner_by_accuracy(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - what 0.1 took
+    """Return what ``accord.learning.PrivateLearner`` was in 0.1 for alpha and beta, with a warning."""
+    place = importlib.import_module("accord.theory")
+    message = "PrivateLearner with alpha and beta is now accord.theory.BlackBoxPrivateLearner."
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return place.BlackBoxPrivateLearner(*arguments, **named)

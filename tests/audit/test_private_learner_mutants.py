@@ -28,7 +28,7 @@ from accord.mechanisms import BestOfDraws, StableMode
 from accord.privacy import ApproxDP, NoAnswer, Release
 from accord.randomness import PrivateRandomness, SharedRandomness, uniform_order
 from accord.testing import ReplayRandomness
-from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner
+from accord.theory import AgnosticPrivateLearner, BlackBoxPrivateLearner, BoostedPrivateLearner
 from accord.theory.parts import leave_out
 
 agnostic: Any = sys.modules["accord.theory.agnostic"]
@@ -54,7 +54,7 @@ class Counting:
         return SIZE
 
 
-Learners = BoostedPrivateLearner | AgnosticPrivateLearner | PrivateLearner
+Learners = BoostedPrivateLearner | AgnosticPrivateLearner | BlackBoxPrivateLearner
 
 
 class Revealing:
@@ -264,18 +264,18 @@ def test_wrong_parts(name: str, cut: Callable[..., Iterator[Records]], monkeypat
     assert not caught(learner, monkeypatch)
     rewire(monkeypatch, cut)
     if cut is torn:  # rows have fewer units a part than the blocks ask for; the sizes are not what is tested here
-        monkeypatch.setattr(PrivateLearner, "check", lambda *_args, **_named: None)
+        monkeypatch.setattr(BlackBoxPrivateLearner, "check", lambda *_args, **_named: None)
     assert caught(learner, monkeypatch)
 
 
 # --- mutants of the surplus -------------------------------------------------------------------------------------------
 
 
-def with_surplus() -> PrivateLearner:
+def with_surplus() -> BlackBoxPrivateLearner:
     from accord.learners import GaussianLearner
 
     settings: dict[str, Any] = {"alpha": "0.2", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
-    return PrivateLearner(GaussianLearner(dimension=1), method="certified", **settings)
+    return BlackBoxPrivateLearner(GaussianLearner(dimension=1), method="certified", **settings)
 
 
 def surplus_moves(patched: pytest.MonkeyPatch) -> bool:
@@ -329,7 +329,7 @@ def fixed_parts(patched: pytest.MonkeyPatch) -> None:
     """Let the parts release the same values whatever the data are."""
     counter = [0]
 
-    def model(self: PrivateLearner, data: Any, **_: Any) -> Release[Any]:
+    def model(self: BlackBoxPrivateLearner, data: Any, **_: Any) -> Release[Any]:
         counter[0] += 1
         number = counter[0] % (len(MODELS) + 1)
         return Release(NoAnswer if number == 0 else MODELS[number - 1], self.guarantee)
@@ -338,7 +338,7 @@ def fixed_parts(patched: pytest.MonkeyPatch) -> None:
         counter[0] += 1
         return Release(NoAnswer if counter[0] % 2 else np.array([[1]]), self.guarantee)
 
-    patched.setattr(PrivateLearner, "release", model)
+    patched.setattr(BlackBoxPrivateLearner, "release", model)
     patched.setattr(PrivateSampler, "release", record)
 
 

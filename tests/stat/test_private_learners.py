@@ -24,7 +24,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateLearner
 from accord.privacy import NoAnswerType, Release
 from accord.randomness import SharedRandomness
-from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
+from accord.theory import AgnosticPrivateLearner, BlackBoxPrivateLearner, BoostedPrivateLearner, MinimumDistanceLearner
 from accord.theory.planning import agnostic_sizes, boosted_sizes, theorem_sizes
 
 ASKED: dict[str, Any] = {"alpha": "0.5", "beta": "0.5", "epsilon": 1, "delta": "1e-6"}
@@ -148,8 +148,8 @@ def anywhere(generator: np.random.Generator) -> float:
 # --- L9 ---------------------------------------------------------------------------------------------------------------
 
 
-def nine_laws() -> PrivateLearner:
-    learner = PrivateLearner(TENTHS, **ASKED, coupling=RACE)
+def nine_laws() -> BlackBoxPrivateLearner:
+    learner = BlackBoxPrivateLearner(TENTHS, **ASKED, coupling=RACE)
     sizes = theorem_sizes(TENTHS, **ASKED)
     assert (learner.sampler.blocks, learner.sampler.records) == (sizes.blocks, sizes.records)
     assert learner.required_records == sizes.required_records == sizes.blocks * sizes.block_size
@@ -188,7 +188,7 @@ def test_L9_needs_its_records() -> None:
 @pytest.mark.timeout(7200)
 def test_L9_to_the_letter_on_all_laws_on_two_atoms() -> None:
     """A hundred million records a run; learning again from 5 of them is half off now and then, so 80 runs are made."""
-    learner = PrivateLearner(AnyBernoulli(), **ASKED, coupling=RACE)
+    learner = BlackBoxPrivateLearner(AnyBernoulli(), **ASKED, coupling=RACE)
     hits = count(learner, anywhere, runs=80, seed=9105)
     assert interval(hits, 80)[0] >= 0.5  # from 62 on; at the measured 0.95 fewer have probability 1e-8
 
@@ -275,7 +275,7 @@ CERTIFIED: dict[str, Any] = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta
 
 
 def certified_hits(learner: EmpiricalLearner | GaussianLearner, truth: Any, *, runs: int, seed: int) -> int:
-    private = PrivateLearner(learner, **CERTIFIED)
+    private = BlackBoxPrivateLearner(learner, **CERTIFIED)
     generator = np.random.default_rng(seed)
     hits = 0
     for run in range(runs):

@@ -24,7 +24,13 @@ from accord.distributions import Normal, PointMass
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateLearner
-from accord.theory import AgnosticPrivateLearner, BoostedPrivateLearner, PoissonCoupling, TuplePoissonCoupling
+from accord.theory import (
+    AgnosticPrivateLearner,
+    BlackBoxPrivateLearner,
+    BoostedPrivateLearner,
+    PoissonCoupling,
+    TuplePoissonCoupling,
+)
 from accord.theory.grand import require_premises
 
 ASKED: dict[str, Any] = {"alpha": ".5", "beta": ".5", "epsilon": 1, "delta": "1e-3"}
@@ -79,17 +85,17 @@ def test_J9_every_public_coupling_has_a_statement() -> None:
 
 @pytest.mark.parametrize("coupling", [TuplePoissonCoupling(step=0.125), DyadicCoupling()])
 def test_J9_no_theorem_rests_on_a_coupling_that_breaks_its_premises(coupling: Any) -> None:
-    for make in (PrivateLearner, BoostedPrivateLearner):
+    for make in (BlackBoxPrivateLearner, BoostedPrivateLearner):
         with pytest.raises(InvalidParameter, match="does not state"):
             make(Points(), coupling=coupling, **ASKED)
     with pytest.raises(InvalidParameter, match="does not state"):
         AgnosticPrivateLearner(Points(), coupling=coupling, agnostic_factor=3, **ASKED)
     sizes: dict[str, Any] = {"epsilon": 1, "delta": "1e-3", "blocks": 60, "records": 1}
-    assert PrivateLearner(Points(), coupling=coupling, **sizes).plan is None
+    assert PrivateLearner(Points(), coupling=coupling, **sizes).sampler.coupling is coupling
 
 
 def test_J9_the_class_of_point_masses_has_couplings_that_keep_them() -> None:
-    learner = PrivateLearner(Points(), coupling=AtomRace(record_by_record=True), **ASKED)
+    learner = BlackBoxPrivateLearner(Points(), coupling=AtomRace(record_by_record=True), **ASKED)
     release = learner.release([3.0] * learner.required_records)
     assert release.value == PointMass([3.0])
 
@@ -106,9 +112,9 @@ def test_J9_a_silent_coupling_and_one_that_states_something_else_are_refused() -
             return True
 
     with pytest.raises(InvalidParameter, match=r"marginals.*agreement"):
-        PrivateLearner(EmpiricalLearner(list("ab")), coupling=Silent(), **ASKED)
+        BlackBoxPrivateLearner(EmpiricalLearner(list("ab")), coupling=Silent(), **ASKED)
     with pytest.raises(InvalidParameter, match="must return Premises"):
-        PrivateLearner(EmpiricalLearner(list("ab")), coupling=Odd(), **ASKED)
+        BlackBoxPrivateLearner(EmpiricalLearner(list("ab")), coupling=Odd(), **ASKED)
     with pytest.raises(InvalidParameter, match="agreement"):
         Premises(marginals=True, agreement="sometimes")  # type: ignore[arg-type]
 
@@ -118,4 +124,7 @@ def test_J9_sizes_by_tuples_need_agreement_of_tuples() -> None:
     with pytest.raises(InvalidParameter, match="whole tuples"):
         require_premises(HashedLattice(dimension=1, record_by_record=True), records=9, whole_tuples=True)
     strict = ASKED | {"alpha": "0.05", "beta": "0.001", "method": "certified", "delta": "1e-6"}
-    assert PrivateLearner(GaussianLearner(dimension=1), coupling=NormalLattice(dimension=1), **strict).plan is not None
+    assert (
+        BlackBoxPrivateLearner(GaussianLearner(dimension=1), coupling=NormalLattice(dimension=1), **strict).plan
+        is not None
+    )

@@ -31,6 +31,7 @@ from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
 from accord.theory import (
     AgnosticPrivateLearner,
+    BlackBoxPrivateLearner,
     BoostedPrivateLearner,
     MinimumDistanceLearner,
     PoissonCoupling,
@@ -68,7 +69,7 @@ class Mute:
 
 
 BUILDERS: dict[str, Any] = {
-    "black box": PrivateLearner,
+    "black box": BlackBoxPrivateLearner,
     "boosted": BoostedPrivateLearner,
     "agnostic": lambda learner, **rest: AgnosticPrivateLearner(learner, agnostic_factor=1, **rest),
 }
@@ -177,11 +178,11 @@ def test_margin_is_checked(margin: float) -> None:
 def test_a_certified_coupling_is_not_replaced() -> None:
     for learner in (YES_NO, GaussianLearner(dimension=1)):
         with pytest.raises(InvalidParameter, match="coupling must be left out"):
-            PrivateLearner(learner, coupling=NormalLattice(dimension=1), **CERTIFIED)
+            BlackBoxPrivateLearner(learner, coupling=NormalLattice(dimension=1), **CERTIFIED)
 
 
 def test_columns_are_checked_before_anything_is_spent() -> None:
-    learner = PrivateLearner(GaussianLearner(dimension=2), **CERTIFIED)
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=2), **CERTIFIED)
     with pytest.raises(InvalidParameter, match="2 columns"):
         learner.release(np.zeros((learner.required_records, 3)))
     boosted = BoostedPrivateLearner(GaussianLearner(dimension=2), **CERTIFIED)
@@ -205,7 +206,7 @@ def test_stand_in_is_a_record() -> None:
 
 def test_L9_sizes() -> None:
     sizes = theorem_sizes(YES_NO, **ASKED)
-    learner = PrivateLearner(YES_NO, **ASKED)
+    learner = BlackBoxPrivateLearner(YES_NO, **ASKED)
     assert (learner.sampler.blocks, learner.sampler.records, learner.sampler.draws) == (sizes.blocks, sizes.records, 1)
     assert learner.required_records == sizes.required_records
     assert learner.sampler.delta == sizes.delta
@@ -248,18 +249,18 @@ def test_error_bound_needs_a_promise() -> None:
 
 
 def test_certified_runs_what_the_plan_names() -> None:
-    atoms = PrivateLearner(YES_NO, **CERTIFIED)
+    atoms = BlackBoxPrivateLearner(YES_NO, **CERTIFIED)
     found = plan(YES_NO, **CERTIFIED)
     assert atoms.required_records == found.records
     assert atoms.sampler.coupling == ParameterRounding(widths=found.certificate.numbers["width"])
-    normal = PrivateLearner(GaussianLearner(dimension=3), **CERTIFIED)
+    normal = BlackBoxPrivateLearner(GaussianLearner(dimension=3), **CERTIFIED)
     numbers = plan(GaussianLearner(dimension=3), **CERTIFIED).certificate.numbers
     assert normal.sampler.coupling == ShiftRounding(dimension=3, step=numbers["step"])
     assert normal.sampler.draws == numbers["draws"]
 
 
 def test_a_stricter_simulation_is_run_and_charged_as_it_is() -> None:
-    learner = PrivateLearner(GaussianLearner(dimension=1), **CERTIFIED | {"epsilon": "1.05", "delta": "2e-6"})
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **CERTIFIED | {"epsilon": "1.05", "delta": "2e-6"})
     assert learner.plan is not None
     numbers = learner.plan.certificate.numbers
     assert learner.guarantee.epsilon == Fraction(numbers["epsilon_simulated"]) <= Fraction("1.05")
@@ -269,15 +270,15 @@ def test_a_stricter_simulation_is_run_and_charged_as_it_is() -> None:
 def test_method_A_runs_with_a_joint_coupling() -> None:
     """No simulation is stored for so small a beta; the tuples of a black box are coupled record by record."""
     strict = CERTIFIED | {"alpha": "0.05", "beta": "0.001"}
-    learner = PrivateLearner(GaussianLearner(dimension=1), **strict)
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **strict)
     assert learner.plan is not None
     assert learner.plan.certificate.method == "A"
     assert learner.sampler.coupling == NormalLattice(dimension=1)
     assert learner.use_of(3 * learner.required_records).left_out == 0
     with pytest.raises(InvalidParameter, match="needs coupling="):
-        PrivateLearner(GaussianLearner(dimension=4), **CERTIFIED)
+        BlackBoxPrivateLearner(GaussianLearner(dimension=4), **CERTIFIED)
     with pytest.raises(InvalidParameter, match="whole tuples"):
-        PrivateLearner(
+        BlackBoxPrivateLearner(
             GaussianLearner(dimension=4), coupling=HashedLattice(dimension=4, record_by_record=True), **CERTIFIED
         )
 
@@ -291,7 +292,7 @@ def test_method_A_runs_with_a_joint_coupling() -> None:
             raise NotImplementedError
 
     own = Own()
-    assert PrivateLearner(GaussianLearner(dimension=4), coupling=own, **CERTIFIED).sampler.coupling is own
+    assert BlackBoxPrivateLearner(GaussianLearner(dimension=4), coupling=own, **CERTIFIED).sampler.coupling is own
 
 
 def test_boosted_certified_is_one_part(freeze_secrets: Callable[[int], None]) -> None:
@@ -309,14 +310,12 @@ def test_boosted_certified_is_one_part(freeze_secrets: Callable[[int], None]) ->
 
 
 def test_more_records_make_larger_blocks_where_the_promise_allows() -> None:
-    atoms = PrivateLearner(YES_NO, **CERTIFIED)
+    atoms = BlackBoxPrivateLearner(YES_NO, **CERTIFIED)
     blocks, needed = atoms.sampler.blocks, atoms.required_records
     assert atoms.plan is not None
     assert atoms.use_of(needed) == RecordsUse(block_size=atoms.plan.block_size, used=needed, left_out=0)
     use = atoms.use_of(5 * needed + 3)
     assert use == RecordsUse(block_size=5 * atoms.plan.block_size, used=5 * needed, left_out=3)
-    sizes = PrivateLearner(YES_NO, epsilon=1, delta="1e-6", blocks=40, records=5)
-    assert sizes.use_of(1000) == RecordsUse(block_size=25, used=1000, left_out=0)
     assert blocks * use.block_size == use.used
 
 
@@ -332,7 +331,7 @@ def test_a_simulation_leaves_the_surplus_out(freeze_secrets: Callable[[int], Non
             seen.append(len(records))
             return GaussianLearner().fit(records, seed=seed)
 
-    learner = PrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
     assert learner.plan is not None
     use = learner.use_of(3000)
     assert (use.block_size, use.left_out) == (learner.plan.block_size, 3000 - learner.required_records)
@@ -355,18 +354,18 @@ def test_fewer_records_are_refused_with_what_they_reach(name: str) -> None:
 
 
 def test_the_alpha_that_is_named_is_reached() -> None:
-    learner = PrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
     present = learner.required_records // 2
     with pytest.raises(NotEnoughRecords, match="reach alpha = ") as caught:
         learner.release(np.zeros(present))
     reached = str(caught.value).split("alpha = ")[1].rstrip(".")
-    again = PrivateLearner(GaussianLearner(dimension=1), **CERTIFIED | {"alpha": reached})
+    again = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **CERTIFIED | {"alpha": reached})
     assert again.required_records <= present
     assert Fraction("0.1") < Fraction(reached) < Fraction("0.5")
 
 
 def test_units_are_counted_not_records() -> None:
-    learner = PrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
+    learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), **CERTIFIED)
     rows = 2 * learner.required_records
     with pytest.raises(NotEnoughRecords):
         learner.release(np.zeros(rows), units=np.arange(rows) // 3)
@@ -522,7 +521,7 @@ def test_L7_the_selection_answers_where_the_theorem_asks_it_to(epsilon: str, del
     With c = 1/8 and 7/8 of the laws good, 49/64 of the votes agree; the others may all be for one other value.
     """
     asked: dict[str, Any] = {"alpha": "0.5", "beta": "0.5", "epsilon": epsilon, "delta": delta}
-    sampler = PrivateLearner(YES_NO, **asked).sampler
+    sampler = BlackBoxPrivateLearner(YES_NO, **asked).sampler
     mode, votes = sampler.mode, sampler.blocks
     assert isinstance(mode, StableMode)
     assert mode.acceptance(math.floor(49 * votes / 64), votes=votes) >= 1 - sampler.delta

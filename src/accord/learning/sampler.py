@@ -30,7 +30,6 @@ from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.traits import columns_of, least_records, read_for
 from accord.ledger import Ledger, spending
 from accord.marginals.verdicts import verdicts_of
-from accord.theory.black_box import Frequencies, Roots
 
 __all__ = [
     "Family",
@@ -381,7 +380,7 @@ class PrivateSampler:
         ``least_records(columns)``. The trial is on made-up tables of at most 64 rows.
         Refused is a coupling that takes none of the laws that were fitted, and a learner whose code is at fault (a
         `TypeError` and the like) on every table; one that fails otherwise is not, as it may fit other records. The
-        default coupling takes the laws of its learner and is not tried, nor is what a plan chose. Records whose laws
+        default coupling takes the laws of its learner and is not tried. Records whose laws
         the coupling does take can be offered as ``example(size, columns)``, see `Learner`.
 
         Parameters
@@ -405,7 +404,7 @@ class PrivateSampler:
         self._refuse_small_blocks(units, least=1 if named_units and self.coupling is not None else least)
         rows = MOST_ROWS if named_units else max(1, min(units // self.blocks, MOST_ROWS))
         coupling, tried = self.coupling, (columns, rows)
-        if coupling is None or isinstance(self.learner, (Frequencies, Roots)) or tried in self._tried:
+        if coupling is None or tried in self._tried:
             return
         rehearse_votes(
             self.learner,

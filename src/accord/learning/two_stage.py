@@ -32,12 +32,12 @@ from accord.couplings import ModelReference, NormalReference, TwoStageCoupling, 
 from accord.couplings.two_stage import WideReference
 from accord.distributions import Normal
 from accord.learners import GaussianLearner
+from accord.learning.learner import PrivateLearner
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
 from accord.learning.traits import least_records, read_for
 from accord.ledger import Ledger, spending
 from accord.marginals.verdicts import verdicts_of
-from accord.theory.black_box import PrivateLearner
 
 __all__ = [
     "CoarseRelease",

@@ -18,11 +18,11 @@ from accord.core.records import Records
 from accord.core.release import Composed, NoAnswerType, Stage
 from accord.core.shared import SharedRandomness
 from accord.core.verdict import judge, within_larger
+from accord.learning.learner import PrivateLearner
 from accord.learning.sampler import Family, family_of
 from accord.learning.traits import read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
-from accord.theory.black_box import PrivateLearner
 
 __all__ = ["SamplePlan", "Synthesis", "sample_plan", "sample_rows", "synthesise"]
 

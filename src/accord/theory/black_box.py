@@ -1,6 +1,5 @@
-"""The private learner: learn again, from the records on which the blocks agreed."""
+"""The private learner of the theorem: sizes that promise an accuracy, for any learner as a black box."""
 
-import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,16 +17,17 @@ from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP
 from accord.core.isolation import Isolation
 from accord.core.records import Records
-from accord.core.release import NoAnswer, NoAnswerType, Release
+from accord.core.release import Release
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
-from accord.core.verdict import Verdict, judge, within_larger
+from accord.core.verdict import judge, within_larger
 from accord.couplings import ParameterRounding, ShiftRounding
 from accord.distributions import Categorical, PointMass
-from accord.distributions.categorical import label_indices
+from accord.distributions.categorical import label_array, label_indices
 from accord.learners import EmpiricalLearner
-from accord.learning.sampler import PrivateSampler, family_of, learn_again, of_blocks
-from accord.learning.traits import columns_of, least_records, read_for
+from accord.learning.learner import PrivateLearner
+from accord.learning.sampler import PrivateSampler
+from accord.learning.traits import columns_of, read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.grand import joint_coupling, require_premises, tuple_coupling
@@ -37,9 +37,9 @@ from accord.theory.planning.plan import Method, Plan
 from accord.theory.planning.theorems import TheoremSizes, theorem_sizes
 
 __all__ = [
+    "BlackBoxPrivateLearner",
     "CellModel",
     "Frequencies",
-    "PrivateLearner",
     "Recipe",
     "RootModel",
     "Roots",
@@ -69,6 +69,10 @@ class Frequencies:
     def coordinates(self) -> int:
         """How many frequencies the point mass has."""
         return 1 if len(self.categories) == 2 else len(self.categories)
+
+    def example(self, size: int, columns: int) -> NDArray[Any]:  # noqa: ARG002 - there is one column
+        """Return made-up records of the list, shape (size, 1)."""
+        return label_array(self.categories)[np.arange(size) % len(self.categories), None]
 
     def fit(self, records: NDArray[Any], *, seed: int) -> PointMass:  # noqa: ARG002 - nothing here is random
         """Return the frequencies; `FitFailed` if no record is in the list."""
@@ -109,6 +113,10 @@ class Roots:
     mean_size: float
     floor: float
     cells: ClassVar[Cells] = "labels"
+
+    def example(self, size: int, columns: int) -> NDArray[Any]:  # noqa: ARG002 - there is one column
+        """Return made-up records of the list, shape (size, 1)."""
+        return label_array(self.categories)[np.arange(size) % len(self.categories), None]
 
     def fit(self, records: NDArray[Any], *, seed: int) -> PointMass:
         """Return the roots; `FitFailed` if there are fewer records than the seed asks for."""
@@ -262,40 +270,33 @@ def _pivotal(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PrivateLearner:
-    """Learn a distribution privately, with any learner as a black box (theory L9).
+class BlackBoxPrivateLearner:
+    """Learn a distribution privately and accurately, with any learner as a black box (theory L9).
 
-    A `PrivateSampler` releases l records on which the blocks agree; the same learner is fitted to them. Either state
-    the accuracy (``alpha`` and ``beta``: sizes of the theorem, huge and certain, or certified ones), or the sizes
-    (``blocks``, ``records``).
+    A `PrivateLearner` with the sizes of the theorem, huge and certain, or with certified ones: a `PrivateSampler`
+    releases l records on which the blocks agree; the same learner is fitted to them.
 
     Formal guarantees
     -----------------
     - Privacy: ``guarantee``, at most ``(epsilon, delta)``, under replacing one unit, whatever the learner returns (M6:
       learning again looks only at released records). The theorem, and a simulation that is stricter than what was
       asked, run at less: ``guarantee`` is what is spent.
-    - Accuracy, with ``alpha`` and ``beta``: total variation below alpha with probability at least 1 - beta, if the
-      premises of ``plan.certificate`` are true; with ``coupling``, if what that states of its marginals and agreement
-      (theory 4, G1 and G2; `Premises`) is true. One that does not state them is refused.
-    - Not promised, with ``blocks`` and ``records``: an accuracy; or an answer at all.
+    - Accuracy: total variation below alpha with probability at least 1 - beta, if the premises of ``plan.certificate``
+      are true; with ``coupling``, if what that states of its marginals and agreement (theory 4, G1 and G2; `Premises`)
+      is true. One that does not state them is refused.
 
     Parameters
     ----------
     learner
-        Any `Learner`.
-    epsilon, delta
-        As in `PrivateSampler`; with ``alpha`` and ``beta`` epsilon is at most 1 (theorem) or 10 (certified).
+        Any `Learner` that states its sample complexity.
     alpha, beta
-        Accuracy and failure probability, strictly between 0 and 1; or leave both out.
+        Accuracy and failure probability, strictly between 0 and 1.
+    epsilon, delta
+        As in `PrivateSampler`; epsilon is at most 1 (theorem) or 10 (certified).
     method
-        With alpha and beta: "theorem" (L9 to the letter; the default), or "certified", by
-        `accord.theory.planning.plan`:
-        `EmpiricalLearner` votes with rounded frequencies, ``GaussianLearner(dimension=1, 2, 3 or 5)`` with rounded
-        parameters where a simulation is stored, others with one draw.
-    blocks, records
-        k and l; required without alpha and beta, refused with them.
-    draws
-        R; left out with alpha and beta.
+        "theorem" (L9 to the letter; the default), or "certified", by `accord.theory.planning.plan`: `EmpiricalLearner`
+        votes with rounded frequencies, ``GaussianLearner(dimension=1, 2, 3 or 5)`` with rounded parameters where a
+        simulation is stored, others with one draw.
     coupling, isolation
         As in `PrivateSampler`.
 
@@ -308,7 +309,7 @@ class PrivateLearner:
     --------
     >>> from accord.learners import GaussianLearner
     >>> settings = {"alpha": "0.1", "beta": "0.1", "epsilon": 1, "delta": "1e-6"}
-    >>> learner = PrivateLearner(GaussianLearner(dimension=1), method="certified", **settings)
+    >>> learner = BlackBoxPrivateLearner(GaussianLearner(dimension=1), method="certified", **settings)
     >>> learner.required_records < 1500
     True
     >>> data = SharedRandomness(0).stream("example").normal(5.0, 2.0, size=learner.required_records)
@@ -321,60 +322,53 @@ class PrivateLearner:
     """
 
     learner: Learner
-    sampler: PrivateSampler
-    required_records: int
-    plan: Plan | None
-    again: Learner
+    private: PrivateLearner
+    plan: Plan
 
     def __init__(
         self,
         learner: Learner,
         *,
+        alpha: Number,
+        beta: Number,
         epsilon: Number,
         delta: Number,
-        alpha: Number | None = None,
-        beta: Number | None = None,
-        method: Method | None = None,
-        blocks: int | None = None,
-        records: int | None = None,
-        draws: int = 1,
+        method: Method = "theorem",
         coupling: Coupling | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        by_accuracy = alpha is not None and beta is not None and blocks is None and records is None and draws == 1
-        by_size = alpha is None and beta is None and method is None and blocks is not None and records is not None
-        if by_accuracy == by_size:
-            message = (
-                "give either alpha and beta (and method), or the sizes blocks and records (and draws), which come "
-                "without a promise of accuracy."
-            )
-            raise InvalidParameter(message)
-        again, plan = learner, None
-        if alpha is not None and beta is not None:
-            plan = _planner(learner, beta=beta, epsilon=epsilon, delta=delta, method=method)(alpha)
-            blocks, records, draws = plan.blocks, plan.synthetic_records, plan.draws
-            exact_epsilon, exact_delta = _check.epsilon(epsilon), _check.delta(delta)
-            recipe = recipe_for(learner, plan=plan, epsilon=exact_epsilon, delta=exact_delta, coupling=coupling)
-            fitted, again, coupling = recipe.fitted, recipe.again, recipe.coupling
-            epsilon, delta = recipe.epsilon, recipe.delta
-        else:
-            fitted = learner
-        blocks = _check.integer("blocks", blocks, least=1)
-        sampler = PrivateSampler(
-            fitted,
-            epsilon=epsilon,
-            delta=delta,
-            blocks=blocks,
-            records=_check.integer("records", records, least=1),
-            draws=draws,
-            coupling=coupling,
+        plan = _planner(learner, beta=beta, epsilon=epsilon, delta=delta, method=method)(alpha)
+        exact_epsilon, exact_delta = _check.epsilon(epsilon), _check.delta(delta)
+        recipe = recipe_for(learner, plan=plan, epsilon=exact_epsilon, delta=exact_delta, coupling=coupling)
+        private = PrivateLearner(
+            recipe.fitted,
+            epsilon=recipe.epsilon,
+            delta=recipe.delta,
+            blocks=plan.blocks,
+            records=plan.synthetic_records,
+            draws=plan.draws,
+            coupling=recipe.coupling,
             isolation=isolation,
+            again=recipe.again,
         )
         object.__setattr__(self, "learner", learner)
-        object.__setattr__(self, "sampler", sampler)
-        object.__setattr__(self, "required_records", blocks if plan is None else plan.records)
+        object.__setattr__(self, "private", private)
         object.__setattr__(self, "plan", plan)
-        object.__setattr__(self, "again", again)
+
+    @property
+    def sampler(self) -> PrivateSampler:
+        """What releases the records that are learnt from."""
+        return self.private.sampler
+
+    @property
+    def again(self) -> Learner:
+        """What is fitted to the released records."""
+        return self.private.again
+
+    @property
+    def required_records(self) -> int:
+        """Fewer records, or units of privacy, are refused: n = k b."""
+        return self.plan.records
 
     @property
     def guarantee(self) -> ApproxDP:
@@ -414,7 +408,7 @@ class PrivateLearner:
         NotEnoughRecords
             If there are fewer units than `required_records`. The text names the alpha that they can reach.
         InvalidParameter
-            If the columns are not as many as the learner has, or ``records`` are fewer than its
+            If the columns are not as many as the learner has, or there are fewer released records than its
             ``least_records(columns)``, where it has that method.
 
         """
@@ -423,8 +417,7 @@ class PrivateLearner:
         known = columns_of(self.learner)
         if known is not None and columns is not None and known != columns:
             raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
-        if columns is not None:
-            self._refuse_short_tuples(columns)
+        self.private.check(units, columns=columns)
 
     def release(
         self,
@@ -446,7 +439,7 @@ class PrivateLearner:
         Warns
         -----
         VerdictWarning
-            As by `PrivateSampler.release`; with sizes also of a large typical error of the learner's family.
+            As by `PrivateSampler.release`.
 
         Raises
         ------
@@ -458,48 +451,18 @@ class PrivateLearner:
         given = read_for(self.sampler.learner, data, units=units, unit=unit)
         self.check(given.units, columns=given.rows.shape[1])
         kept = self._kept(given, in_place_key=child_key(in_place_key, "surplus"), randomness=randomness)
-        judge(self._verdicts(given))
+        promise = self.guarantee
+        stated = ApproxDP(promise.epsilon, promise.delta, promise.neighbouring, given.word)
+        judge(verdicts_of(stated, units=given.units))
         with within_larger():
-            released = self.sampler.release(
-                kept,
-                shared=shared,
-                randomness=randomness,
-                progress=progress,
-                ledger=ledger,
-                in_place_key=child_key(in_place_key, "blocks"),
+            return self.private.release(
+                kept, shared=shared, randomness=randomness, progress=progress, ledger=ledger, in_place_key=in_place_key
             )
-        if isinstance(released.value, NoAnswerType):
-            return Release(NoAnswer, released.guarantee, released.stages)
-        model = learn_again(
-            self.again, released.value, isolation=self.sampler.isolation, seed=shared.seed("learn again")
-        )
-        return Release(model, released.guarantee, released.stages)
 
     def rehearse(self, units: int, *, columns: int, named_units: bool = False) -> None:
         """Do what `PrivateSampler.rehearse` does, for blocks of the size that a release of this many units has."""
         used = block_size_for(self.plan, units=units, blocks=self.sampler.blocks) * self.sampler.blocks
         self.sampler.rehearse(used, columns=columns, named_units=named_units)
-
-    def _verdicts(self, given: Records) -> tuple[Verdict, ...]:
-        """Return what public facts say against a release; errors where a plan does not promise one."""
-        promise, sampler = self.guarantee, self.sampler
-        stated = ApproxDP(promise.epsilon, promise.delta, promise.neighbouring, given.word)
-        if self.plan is not None or sampler.coupling is not None:
-            return verdicts_of(stated, units=given.units)
-        columns = given.rows.shape[1]
-        blocks = of_blocks(sampler.learner, dimension=columns, blocks=sampler.blocks, units=given.units)
-        typical = family_of(sampler.learner, dimension=columns).typical_error / math.sqrt(sampler.records)
-        return (*verdicts_of(stated, units=given.units, typical_error=None if blocks else typical), *blocks)
-
-    def _refuse_short_tuples(self, columns: int) -> None:
-        """Refuse tuples from which the learner says that it cannot learn: its ``least_records(columns)``."""
-        needed = least_records(self.again, columns=columns)
-        if self.sampler.records < needed:
-            message = (
-                f"records must be at least {needed}, from which {type(self.again).__name__} can learn again, and is "
-                f"{self.sampler.records}. Nothing was spent."
-            )
-            raise InvalidParameter(message)
 
     def _kept(self, given: Records, *, in_place_key: SharedRandomness | None, randomness: PrivateRandomness) -> Records:
         size = block_size_for(self.plan, units=given.units, blocks=self.sampler.blocks)
@@ -508,24 +471,22 @@ class PrivateLearner:
         return leave_out(given, keep=size * self.sampler.blocks, in_place_key=in_place_key, randomness=randomness)
 
     def _not_enough(self, units: int) -> Exception:
-        plan = self.plan
-        if plan is None:
-            return not_enough(needed=self.required_records, present=units)
-        asked = {name: plan.certificate.numbers[name] for name in ("beta", "epsilon", "delta")}
+        numbers = self.plan.certificate.numbers
+        asked = {name: numbers[name] for name in ("beta", "epsilon", "delta")}
         return not_enough(
             needed=self.required_records,
             present=units,
-            alpha=Fraction(plan.certificate.numbers["alpha"]),
-            plan_at=_planner(self.learner, method=plan.method, **asked),
+            alpha=Fraction(numbers["alpha"]),
+            plan_at=_planner(self.learner, method=self.plan.method, **asked),
         )
 
 
 def _planner(
-    learner: Learner, *, beta: Number, epsilon: Number, delta: Number, method: Method | None
+    learner: Learner, *, beta: Number, epsilon: Number, delta: Number, method: Method
 ) -> Callable[[Number], Plan]:
     """Return the plan as a function of alpha."""
 
     def at(alpha: Number) -> Plan:
-        return plan_sizes(learner, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta, method=method or "theorem")
+        return plan_sizes(learner, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta, method=method)
 
     return at

@@ -31,7 +31,7 @@ from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
 from accord.learning.traits import read_for
 from accord.ledger import Ledger, spending
 from accord.marginals.verdicts import verdicts_of
-from accord.theory.black_box import PrivateLearner
+from accord.theory.black_box import BlackBoxPrivateLearner
 from accord.theory.minimum_distance import MinimumDistanceLearner
 from accord.theory.parts import cut_into_parts, not_enough, of_one_part, together
 from accord.theory.planning import plan
@@ -186,15 +186,15 @@ _OF_FAILURES = 36
 class BoostedPrivateLearner:
     """Learn a distribution privately with a failure probability that costs a logarithm only (theory L10).
 
-    T `PrivateLearner` on disjoint parts, each at ``alpha / 3`` and failure 1/8; of their models the first with most
-    neighbours is returned: those within twice ``alpha / 3`` in total variation.
+    T `BlackBoxPrivateLearner` on disjoint parts, each at ``alpha / 3`` and failure 1/8; of their models the first with
+    most neighbours is returned: those within twice ``alpha / 3`` in total variation.
 
     Formal guarantees
     -----------------
     - Privacy: ``guarantee``, that of one part, at most ``(epsilon, delta)``, under replacing one unit, whatever the
       learner returns: a unit is in one part (C1), and choosing among the models reads nothing else (M6).
     - Accuracy: total variation below alpha with probability at least 1 - beta, if the learner's ``sample_complexity``
-      is true; with ``coupling``, under the same condition as for `PrivateLearner`.
+      is true; with ``coupling``, under the same condition as for `BlackBoxPrivateLearner`.
     - Parts without an answer have no vote and are not chosen. No answer at all only if no part has one.
     - Distances between models are worked out by formula (float errors are at most 2e-9); where there is none, by draws
       whose error fits into ``margin``.
@@ -209,8 +209,8 @@ class BoostedPrivateLearner:
     epsilon, delta
         Above 0, at most 1 (certified: 10); strictly between 0 and 1.
     method
-        "theorem" (L10 to the letter), or "certified": one part, with the sizes of `PrivateLearner`, where best of draws
-        takes the place of boosting.
+        "theorem" (L10 to the letter), or "certified": one part, with the sizes of `BlackBoxPrivateLearner`, where best
+        of draws takes the place of boosting.
     margin
         Share of ``alpha / 3`` that is set aside for the error of distances that have no formula, 0 to 1/2: parts are
         that much more accurate. By default 0 for the learners whose laws have formulas (labels, normal laws,
@@ -241,7 +241,7 @@ class BoostedPrivateLearner:
     method: Method
     margin: Fraction
     parts: int
-    part: PrivateLearner
+    part: BlackBoxPrivateLearner
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class BoostedPrivateLearner:
         if method == "theorem":
             parts = boosted_sizes(learner, alpha=accuracy, beta=failure, epsilon=epsilon, delta=slack).parts
             slack = min(slack, _PART_DELTA)
-        part = PrivateLearner(
+        part = BlackBoxPrivateLearner(
             learner,
             alpha=accuracy if method != "theorem" else accuracy / 3 * (1 - share),
             beta=failure if method != "theorem" else _PART_FAILURE,
@@ -310,8 +310,9 @@ class BoostedPrivateLearner:
     ) -> Release[Distribution]:
         """Release a model, or no answer; the arguments are those of `PrivateSampler.release`.
 
-        More units than `required_records` make all parts larger, and the blocks in them as `PrivateLearner.use_of`
-        says; fewer units than there are parts are left out. The ledger is charged once, for all parts together.
+        More units than `required_records` make all parts larger, and the blocks in them as
+        `BlackBoxPrivateLearner.use_of` says; fewer units than there are parts are left out. The ledger is charged once,
+        for all parts together.
 
         Raises
         ------
