@@ -1,8 +1,7 @@
 """Tests of one area: ``python tests/areas.py couplings -n auto``, which ``make test AREA=couplings`` runs.
 
-An area is a room of ``src/accord``; a room inside ``learning`` is one of its own, and ``house`` is what holds for the
-repository. A test file belongs to the areas whose patterns its name matches; a file that none matches belongs to every
-room that it imports from.
+An area is a room of ``src/accord``, and ``house`` is what holds for the repository. A test file belongs to the areas
+whose patterns its name matches; a file that none matches belongs to every room that it imports from.
 """
 
 import ast
@@ -15,14 +14,26 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "accord"
 TESTS = ROOT / "tests"
-INNER = ("declared", "density")  # rooms of learning with an area of their own
+
+FACES = {"mechanisms": "noise", "privacy": "accounting", "randomness": "core", "planning": "theory", "errors": "core"}
+"""Public names of rooms, and the room behind each."""
 
 # Patterns of the path below tests/, without .py.
 AREAS: dict[str, tuple[str, ...]] = {
-    "accounting": ("*/test_accounting*", "*/test_pure_approximation*", "laws/test_divergences"),
+    "accounting": (
+        "*/test_accounting*",
+        "*/test_privacy*",
+        "*/test_filters",
+        "*/test_session",
+        "*/test_*composition*",
+        "*/test_pure_approximation*",
+        "laws/test_divergences",
+    ),
     "audit": ("*/test_audit*", "*/test_check_dp*", "*/test_check_audit*"),
     "cli": ("*/test_*cli", "contract/test_silence*", "contract/test_input_files*"),
     "core": (
+        "*/test_*_randomness",
+        "*/test_coins",
         "*/test_core*",
         "*/test_records*",
         "*/test_verdict*",
@@ -43,7 +54,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "*/test_two_stage_law",
         "*/test_waiting*",
     ),
-    "declared": (
+    "synthesis": (
         "*/test_discovery*",
         "*/test_table_learner*",
         "*/test_mixed_cli",
@@ -58,6 +69,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "exact/test_partition",
     ),
     "distributions": ("*/test_*distributions*", "*/test_families", "*/test_waiting*", "*/test_parametric*"),
+    "location": ("*/test_locat*", "*/test_discovery*"),
     "evaluation": ("*/test_evaluation*",),
     "house": ("guards/*", "docs/*"),
     "laws": ("*/test_laws*", "laws/test_*divergences", "*/test_parametric*"),
@@ -75,7 +87,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "ledger": ("*/test_ledger*",),
     "marginals": ("*/test_marginals*",),
-    "mechanisms": (
+    "noise": (
         "*/test_*mechanism*",
         "*/test_exponential*",
         "*/test_laplace*",
@@ -89,9 +101,14 @@ AREAS: dict[str, tuple[str, ...]] = {
         "*/test_thresholded_counts",
         "*/test_release_law",
     ),
-    "planning": ("*/test_plan*",),
-    "privacy": ("*/test_privacy*", "*/test_filters", "*/test_session", "*/test_*composition*"),
-    "randomness": ("*/test_*_randomness", "*/test_coins"),
+    "theory": (
+        "*/test_plan*",
+        "*/test_private_learner*",
+        "*/test_minimum_distance",
+        "*/test_tuple_poisson*",
+        "*/test_poisson*",
+        "*/test_premises",
+    ),
     "reports": ("*/test_report*",),
     "tables": (
         "*/test_reader*",
@@ -111,7 +128,7 @@ def imported(path: Path) -> set[str]:
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for parts in (name.split(".") for name in names if name.startswith("accord.")):
-            found.add(parts[2] if parts[1] == "learning" and parts[2:] and parts[2] in INNER else parts[1])
+            found.add(FACES.get(parts[1], parts[1]))
     return found & AREAS.keys()
 
 
@@ -132,12 +149,8 @@ def sources_of(area: str) -> list[Path]:
     """Source of an area, whose examples are tests, too."""
     if area == "core":
         return [SOURCE / "core", *sorted(SOURCE.glob("*.py"))]
-    folder = SOURCE / "learning" / area if area in INNER else SOURCE / area
-    return (
-        [path for path in sorted(folder.glob("*")) if path.name not in {*INNER, "__pycache__"}]
-        if folder.is_dir()
-        else []
-    )
+    folder = SOURCE / area
+    return [path for path in sorted(folder.glob("*")) if path.name != "__pycache__"] if folder.is_dir() else []
 
 
 def main() -> int:

@@ -122,7 +122,7 @@ def test_every_test_file_belongs_to_an_area_and_every_room_is_one() -> None:
     homeless = [str(path.relative_to(TESTS)) for path in files if not module.areas_of(path)]
     assert homeless == [], "give it a pattern in tests/areas.py"
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert rooms | {*module.INNER, "house"} == module.AREAS.keys()
+    assert rooms | {"house"} == module.AREAS.keys()
     for area in module.AREAS:
         assert module.files_of(area), area
     sources = {path for area in module.AREAS for path in module.sources_of(area)}
@@ -150,7 +150,7 @@ def test_a_file_that_no_pattern_names_belongs_to_what_it_imports(
     monkeypatch.setattr(module, "TESTS", tmp_path)
     path = tmp_path / "test_x.py"
     path.write_text("import accord.laws\nfrom accord.errors import FitFailed\nfrom accord.density import x\n")
-    assert module.areas_of(path) == {"laws", "density"}
+    assert module.areas_of(path) == {"core", "laws", "density"}
 
 
 def test_one_area_runs_alone_and_an_unknown_one_is_refused() -> None:

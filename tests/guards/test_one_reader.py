@@ -10,9 +10,9 @@ READERS = {"asarray", "asanyarray", "array", "ascontiguousarray", "unique", "tol
 NAMES = {"units", "groups"}
 GONE = {"as_records", "as_unit_names", "unit_numbers", "count_units", "take_in", "Intake"}
 KNOWN = {
-    "learning/density/refine/_units.py": {"asarray"},  # numbers of units that the core made, for compiled code
-    "couplings/hashed_lattice.py": {"asarray"},  # units of measurement
-    "marginals/_placing.py": {"asarray"},  # groups of cells
+    "density/refine/projections.py": {"asarray"},  # numbers of units that the core made, for compiled code
+    "couplings/lattice/hashed.py": {"asarray"},  # units of measurement
+    "marginals/placing.py": {"asarray"},  # groups of cells
     "tables/column.py": {"list"},  # groups of labels
 }
 
@@ -46,9 +46,9 @@ TABLE_READERS = READERS | {
     "check_array",
 }
 KNOWN_OF_TABLES = {
-    "distributions/_measured.py": {"asarray"},  # values that a law was asked about
-    "learning/density/columns_in.py": {"validate_data"},  # names of a frame; its cells are read by the core
-    "learning/density/refine/_units.py": {"asarray"},  # records that the core read, for compiled code
+    "distributions/measured.py": {"asarray"},  # values that a law was asked about
+    "density/columns_in.py": {"validate_data"},  # names of a frame; its cells are read by the core
+    "density/refine/projections.py": {"asarray"},  # records that the core read, for compiled code
     "learning/rehearsal.py": {"asarray", "array"},  # tables that nobody's records are in
     "mechanisms/clamped_sum.py": {"asarray"},  # takes an array of numbers and says so
     "tables/_cells.py": {"list"},  # spellings that a schema lists
