@@ -8,7 +8,7 @@ the data: it is run again on other data with the same releases.
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,10 @@ def small_boosted(coupling: Coupling = RACE) -> BoostedPrivateLearner:
     learner = BoostedPrivateLearner(
         Counting(), alpha="0.5", beta="0.9", epsilon=1, delta="1e-3", coupling=coupling, margin=0
     )
-    part = PrivateLearner(Counting(), epsilon=1, delta="1e-3", blocks=BLOCKS, records=SIZE, coupling=coupling)
+    private = PrivateLearner(Counting(), epsilon=1, delta="1e-3", blocks=BLOCKS, records=SIZE, coupling=coupling)
     object.__setattr__(learner, "parts", PARTS)
-    object.__setattr__(learner, "part", part)
+    object.__setattr__(learner.part, "private", private)
+    object.__setattr__(learner.part, "plan", replace(learner.part.plan, records=BLOCKS, blocks=BLOCKS))
     return learner
 
 

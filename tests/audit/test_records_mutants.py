@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accord.core import Records, _containers, _names, records
+from accord.core import Records, containers, records, unit_names
 from accord.core.cells import as_label, is_missing
 from accord.errors import AccordError
 
@@ -123,7 +123,7 @@ def untagged_tuples(name: Any) -> Any:
     return tuple(map(true_key, name)) if isinstance(name, tuple) else true_key(name)
 
 
-true_owners, true_key = _names.owners_named, _names._key
+true_owners, true_key = unit_names.owners_named, unit_names._key
 
 
 @pytest.mark.parametrize("broken", [by_numpy, by_text, by_equality])
@@ -136,7 +136,7 @@ def test_A4_names_read_together_or_as_texts(broken: Callable[..., Any], monkeypa
 @pytest.mark.parametrize("broken", [tagged_in_words, untagged_tuples])
 def test_A4_a_kind_that_is_written_into_the_content(broken: Callable[..., Any], monkeypatch: Patch) -> None:
     assert not merged()
-    monkeypatch.setattr(_names, "_key", broken)
+    monkeypatch.setattr(unit_names, "_key", broken)
     assert merged()
 
 
@@ -155,7 +155,7 @@ def test_A7_names_that_nobody_looks_at(broken: Callable[..., Any], monkeypatch: 
 
 def test_A7_a_look_at_the_outer_name_only(monkeypatch: Patch) -> None:
     assert not passed()
-    monkeypatch.setattr(_names, "_key", outer_only)
+    monkeypatch.setattr(unit_names, "_key", outer_only)
     assert passed()
 
 
@@ -217,6 +217,6 @@ def longest(entries: Any, rows: Any) -> int:
 def test_A15_widths_that_one_entry_decides(broken: Callable[..., Any], monkeypatch: Patch) -> None:
     assert not decided(None)
     assert not decided(2)
-    monkeypatch.setattr(_containers, "_claimed_width", broken)
+    monkeypatch.setattr(containers, "_claimed_width", broken)
     assert decided(None)
     assert not decided(2)  # what is declared is not asked of the entries

@@ -17,7 +17,6 @@ from accord.testing import worst_delta
 Law = Mapping[Any, Fraction]
 ONE = 2**128
 real_curve = curves.exclusive_curve
-_distance = stable_mode._distance  # type: ignore[attr-defined] # the module that is used, to be patched
 
 
 def is_private(mechanism: StableMode | BestOfDraws, *, voters: int, draws: int | None = None) -> bool:
@@ -34,8 +33,8 @@ DISTANCE = [("1", "1e-6", 3), ("0.5", "0.05", 4), ("3", "0.1", 6)]
 def test_distance_threshold_one_too_low(epsilon: str, delta: str, voters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mode = StableMode(epsilon=epsilon, delta=delta, rule="distance")
     assert is_private(mode, voters=voters)
-    threshold = _distance.safe_threshold(mode.epsilon, mode.delta)
-    monkeypatch.setattr(_distance, "safe_threshold", lambda *_: threshold - 1)
+    threshold = stable_mode.safe_threshold(mode.epsilon, mode.delta)
+    monkeypatch.setattr(stable_mode, "safe_threshold", lambda *_: threshold - 1)
     assert not is_private(mode, voters=voters)
 
 
@@ -44,7 +43,7 @@ def test_E13_gap_noised_as_if_it_moved_by_one(
     epsilon: str, delta: str, voters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mode = StableMode(epsilon=epsilon, delta=delta, rule="distance")
-    monkeypatch.setattr(_distance, "half_gap", lambda first, second: first - second)
+    monkeypatch.setattr(stable_mode, "half_gap", lambda first, second: first - second)
     assert not is_private(mode, voters=voters)
 
 
@@ -57,16 +56,16 @@ def test_E13_half_gap_moves_by_one_and_gap_by_two() -> None:
                 for down in (-1, 0, 1)
                 if first + up >= second + down >= 0
             ]
-            here = _distance.half_gap(first, second)
-            assert max(abs(_distance.half_gap(*pair) - here) for pair in moved) <= 1
+            here = stable_mode.half_gap(first, second)
+            assert max(abs(stable_mode.half_gap(*pair) - here) for pair in moved) <= 1
 
 
 def test_distance_noise_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     mode = StableMode(epsilon=1, delta="0.1", rule="distance")
-    threshold = _distance.safe_threshold(mode.epsilon, mode.delta)
-    monkeypatch.setattr(_distance, "safe_threshold", lambda *_: threshold)
+    threshold = stable_mode.safe_threshold(mode.epsilon, mode.delta)
+    monkeypatch.setattr(stable_mode, "safe_threshold", lambda *_: threshold)
     assert is_private(mode, voters=6)
-    monkeypatch.setattr(_distance, "noise_ratio", lambda _: Fraction(1, 8))  # exp(-2.08)
+    monkeypatch.setattr(stable_mode, "noise_ratio", lambda _: Fraction(1, 8))  # exp(-2.08)
     assert not is_private(mode, voters=6)
 
 
@@ -115,7 +114,7 @@ def test_yes_no_test_is_no_exclusive_curve(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_mode_that_is_nearly_always_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_distance, "safe_threshold", lambda *_: -30)
+    monkeypatch.setattr(stable_mode, "safe_threshold", lambda *_: -30)
     assert not is_private(StableMode(epsilon=1, delta="0.1", rule="distance"), voters=3)
 
 

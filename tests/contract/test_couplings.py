@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 import accord.couplings
+import accord.theory
 from accord.couplings import (
     AtomRace,
     DyadicCoupling,
@@ -207,7 +208,8 @@ def is_coupling(value: object) -> bool:
 
 
 def test_every_public_coupling_has_a_case() -> None:
-    public = {name for name in accord.couplings.__all__ if is_coupling(getattr(accord.couplings, name))}
+    rooms = (accord.couplings, accord.theory)
+    public = {name for room in rooms for name in room.__all__ if is_coupling(getattr(room, name))}
     assert public == {type(case.coupling).__name__ for case in CASES.values()}
 
 

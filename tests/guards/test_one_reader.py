@@ -50,8 +50,8 @@ KNOWN_OF_TABLES = {
     "density/columns_in.py": {"validate_data"},  # names of a frame; its cells are read by the core
     "density/refine/projections.py": {"asarray"},  # records that the core read, for compiled code
     "learning/rehearsal.py": {"asarray", "array"},  # tables that nobody's records are in
-    "mechanisms/clamped_sum.py": {"asarray"},  # takes an array of numbers and says so
-    "tables/_cells.py": {"list"},  # spellings that a schema lists
+    "noise/clamped_sum.py": {"asarray"},  # takes an array of numbers and says so
+    "tables/cells.py": {"list"},  # spellings that a schema lists
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from accord.core import Records, _names, cells_read_by
+from accord.core import Records, cells_read_by, unit_names
 from accord.core.cells import as_label
 from accord.errors import DataError, InvalidParameter, SchemaMismatch
 
@@ -134,11 +134,11 @@ NAMES = st.recursive(
 def test_A4_no_name_is_what_another_looks_like_when_it_is_written_or_encoded(name: Any) -> None:
     """The encoding keeps kind and content apart: no text, no tuple and no set can be made that meets it."""
     assume(name not in {(), frozenset()})
-    written = {str(name), repr(name), repr(_names._key(name)), str(as_label(name))} - {name}
+    written = {str(name), repr(name), repr(unit_names._key(name)), str(as_label(name))} - {name}
     for text in written:
         if text.strip():
             assert owners([name, text]) == [0, 1]
-    key = _names._key(name)
+    key = unit_names._key(name)
     look_alikes: list[Any] = [(name,), frozenset([name]), ("text", name), (type(name).__name__, name)]
     look_alikes += [key] if isinstance(key, tuple) else []
     for other in look_alikes:

@@ -227,9 +227,9 @@ def test_B4_every_field_of_an_account_that_carries_a_promise_is_refuted(
     [
         ("release.account_faults", ("guarantee", "statement"), "(0, 0)-differential privacy"),
         ("release.consistency_faults", ("columns", 0, "high", 0), 2.0),
-        ("_stages._words_fault", ("stages", 0, "detail"), "epsilon 0"),
-        ("_stages._own_fault", ("stages", -1, "parameters", "neighbouring"), KeyError),
-        ("_stages._group_faults", ("composition", "how"), "parallel"),
+        ("release._words_fault", ("stages", 0, "detail"), "epsilon 0"),
+        ("release._own_fault", ("stages", -1, "parameters", "neighbouring"), KeyError),
+        ("release._group_faults", ("composition", "how"), "parallel"),
     ],
 )
 def test_B4_mutant_a_check_that_leaves_a_part_out_is_caught(

@@ -138,20 +138,22 @@ def test_an_unknown_method_is_refused(name: str) -> None:
         BUILDERS[name](YES_NO, **ASKED | {"method": "best"})
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        {},
-        {"alpha": "0.1"},
-        {"alpha": "0.1", "beta": "0.1", "blocks": 40},
-        {"alpha": "0.1", "beta": "0.1", "draws": 2},
-        {"blocks": 40},
-        {"blocks": 40, "records": 4, "method": "theorem"},
-    ],
-)
-def test_either_accuracy_or_sizes(sizes: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameter, match="either"):
+@pytest.mark.parametrize("sizes", [{}, {"blocks": 40}, {"blocks": 40, "records": 4, "method": "theorem"}])
+def test_sizes_of_ones_own_are_blocks_and_records(sizes: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
         PrivateLearner(YES_NO, epsilon=1, delta="1e-6", **sizes)
+
+
+def test_alpha_and_beta_still_make_the_learner_of_the_theorem() -> None:
+    with pytest.warns(DeprecationWarning, match=r"accord\.theory\.BlackBoxPrivateLearner"):
+        learner: Any = PrivateLearner(YES_NO, **ASKED)
+    assert learner == BlackBoxPrivateLearner(YES_NO, **ASKED)
+
+
+@pytest.mark.parametrize("sizes", [{"alpha": "0.1"}, {"alpha": "0.1", "beta": "0.1", "blocks": 40}])
+def test_accuracy_leaves_no_sizes_open(sizes: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        BlackBoxPrivateLearner(YES_NO, epsilon=1, delta="1e-6", **sizes)
 
 
 @pytest.mark.parametrize("sizes", [{}, {"parts": 3}, {"alpha": "0.1", "beta": "0.1", "parts": 3}, {"blocks": 30}])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,9 +271,8 @@ def test_B7_a_boosted_learner_tries_the_laws_before_its_one_charge(tmp_path: Pat
     asked: dict[str, Any] = {"alpha": "0.5", "beta": "0.9", "coupling": AtomRace(record_by_record=True), **BUDGET}
     boosted = BoostedPrivateLearner(EmpiricalLearner(["a", "b"]), **asked)
     sampler = PrivateSampler(Drawn(), blocks=40, records=1, coupling=HashedLattice(dimension=1), **BUDGET)
-    object.__setattr__(boosted.part, "sampler", sampler)
-    object.__setattr__(boosted.part, "plan", None)
-    object.__setattr__(boosted.part, "required_records", 40)
+    object.__setattr__(boosted.part.private, "sampler", sampler)
+    object.__setattr__(boosted.part, "plan", replace(boosted.part.plan, records=40, blocks=40))
     object.__setattr__(boosted.part, "learner", Drawn())
     data = np.zeros(40 * boosted.parts)
     refused(boosted, data, tmp_path, match="HashedLattice cannot couple OnlySamples")

@@ -1,4 +1,4 @@
-"""Which family of densities an estimator of scikit-learn, scipy or one's own asks for, and the fitted estimator it becomes."""
+"""Which densities an estimator asks for, and the fitted estimator that it becomes."""
 
 import inspect
 import math
