@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from accord.cli.app import app
+from accord.core.spending import SPENT
 from accord.couplings import (
     AtomRace,
     DyadicCoupling,
@@ -31,7 +32,6 @@ from accord.errors import AccordError, FitFailed, InvalidParameter, NothingRelea
 from accord.learners import EmpiricalLearner, GaussianLearner, ScipyLearner
 from accord.learning import CoarseVotes, Isolation, PrivateLearner, PrivateSampler, TwoStageSampler
 from accord.ledger import Ledger
-from accord.ledger.spending import SPENT
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
 from accord.synthesis.by_votes import synthesise

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accord.core.spending import SPENT
 from accord.couplings import DyadicCoupling, HashedLattice, RaceCoupling, ShiftRounding
 from accord.errors import AccordError, FitFailed, InvalidParameter, NotEnoughRecords
 from accord.learners import EmpiricalLearner, GaussianLearner, MixtureLearner, ScipyLearner
 from accord.learning import CoarseVotes, PrivateLearner, PrivateSampler, TwoStageSampler
 from accord.ledger import Ledger
-from accord.ledger.spending import SPENT
 from accord.privacy import NoAnswerType
 from accord.randomness import SharedRandomness
 from accord.synthesis import synthesise

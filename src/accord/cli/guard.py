@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import typer
 
 from accord.core.errors import AccordError, NothingReleased
-from accord.ledger.spending import SPENT
+from accord.core.spending import SPENT
 
 __all__ = ["BAD_INPUT", "NO_ANSWER", "REFUTED", "UNEXPECTED", "Stop", "guarded", "say"]
 

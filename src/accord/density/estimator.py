@@ -27,6 +27,7 @@ from accord.core.guarantee import ApproxDP
 from accord.core.records import Records
 from accord.core.release import NoAnswer, Release
 from accord.core.shared import Generator, SharedRandomness
+from accord.core.spending import SPENT, spending
 from accord.core.verdict import Verdict, judge, tell
 from accord.density.columns_in import column_names, read_records, refuse_declared_text
 from accord.density.estimators import family_of_estimator, fitted_estimator
@@ -34,8 +35,7 @@ from accord.density.plan import density_plan
 from accord.density.refine.mixture_fit import LEAST_PART
 from accord.density.rehearsal import rehearse
 from accord.density.release import PrivateModel, release_density
-from accord.ledger import Ledger, spending
-from accord.ledger.spending import SPENT
+from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 
 __all__ = [

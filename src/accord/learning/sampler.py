@@ -22,13 +22,14 @@ from accord.core.records import Records
 from accord.core.release import NoAnswer, NoAnswerType, Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
+from accord.core.spending import spending
 from accord.core.stable_mode import StableMode
 from accord.core.verdict import Verdict, judge
 from accord.couplings import NormalLattice, RaceCoupling, ShiftRounding
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.traits import columns_of, least_records, read_for
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 
 __all__ = [

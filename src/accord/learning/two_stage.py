@@ -26,6 +26,7 @@ from accord.core.records import Records
 from accord.core.release import NoAnswer, NoAnswerType, Release, Stage, composing, note
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
+from accord.core.spending import spending
 from accord.core.stable_mode import StableMode
 from accord.core.verdict import judge, within_larger
 from accord.couplings import ModelReference, NormalReference, TwoStageCoupling, widened
@@ -36,7 +37,7 @@ from accord.learning.learner import PrivateLearner
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
 from accord.learning.traits import least_records, read_for
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 
 __all__ = [

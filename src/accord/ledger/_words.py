@@ -9,10 +9,9 @@ from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 
-__all__ = ["budget", "cleaned", "line", "required_line", "same_terms", "shown"]
+__all__ = ["budget", "line", "required_line", "same_terms", "shown"]
 
 _LONGEST: Final = 1000
-_LONGEST_PART: Final = 100
 _LARGEST_EPSILON: Final = 10**6
 _MOST_BITS: Final = 1100  # every float has fewer, and 1e-300 as well
 
@@ -24,11 +23,6 @@ def line(name: str, text: str | None) -> str | None:
     if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST:
         raise InvalidParameter(f"{name} must be one line of printable text, at most {_LONGEST} characters.")
     return text or None
-
-
-def cleaned(text: str) -> str:
-    """Return the beginning of any text as a part of a line that `line` accepts."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_PART])
 
 
 def required_line(name: str, text: str | None) -> str:

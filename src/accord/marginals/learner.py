@@ -16,8 +16,9 @@ from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.records import Records
 from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
+from accord.core.spending import spending
 from accord.core.verdict import Verdict, judge
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.domain import Domain
 from accord.marginals.model import MarginalModel
 from accord.marginals.planning import MarginalPlan, make_plan, planned_losses

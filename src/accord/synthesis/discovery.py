@@ -23,7 +23,8 @@ from accord.core.records import Records
 from accord.core.release import NoAnswerType, Release, composing, named
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared, uniform_open
-from accord.ledger import Ledger, spending
+from accord.core.spending import spending
+from accord.ledger import Ledger
 from accord.location.locate import LocationPlan, locate, location_plan
 from accord.noise.discrete_laplace import DiscreteLaplace
 from accord.noise.thresholded_counts import ThresholdedCounts

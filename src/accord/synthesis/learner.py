@@ -17,9 +17,10 @@ from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
+from accord.core.spending import spending
 from accord.core.unit_names import unit_word
 from accord.core.verdict import judge, within_larger
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
 from accord.marginals.verdicts import verdicts_of
 from accord.synthesis.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts

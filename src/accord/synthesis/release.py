@@ -14,12 +14,13 @@ from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.release import Composed, Stage
 from accord.core.shared import Generator, SharedRandomness
+from accord.core.spending import spending
 from accord.core.unit_names import unit_word
 from accord.core.verdict import tell
 from accord.density.family import DensityFamily
 from accord.density.plan import density_plan
 from accord.density.release import release_density
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.verdicts import TableErrors, verdicts_of
 from accord.synthesis.by_votes import Synthesis
 from accord.synthesis.learner import TableLearner

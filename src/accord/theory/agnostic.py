@@ -20,12 +20,13 @@ from accord.core.records import Records
 from accord.core.release import NoAnswer, NoAnswerType, Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
+from accord.core.spending import spending
 from accord.core.verdict import judge, within_larger
 from accord.distributions.categorical import label_array
 from accord.learners import EmpiricalLearner
 from accord.learning.sampler import PrivateSampler, learn_again
 from accord.learning.traits import columns_of, least_records, read_for
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.grand import require_premises, single_coupling
 from accord.theory.parts import cut_into_parts, not_enough, of_one_part, together

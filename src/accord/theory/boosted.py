@@ -23,13 +23,14 @@ from accord.core.records import Records
 from accord.core.release import NoAnswer, NoAnswerType, Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
+from accord.core.spending import spending
 from accord.core.verdict import judge, within_larger
 from accord.distributions import Categorical, on_a_line
 from accord.distributions.categorical import label_keys
 from accord.laws import estimate_total_variation, total_variation
 from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
 from accord.learning.traits import read_for
-from accord.ledger import Ledger, spending
+from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.black_box import BlackBoxPrivateLearner
 from accord.theory.minimum_distance import MinimumDistanceLearner

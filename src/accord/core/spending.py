@@ -2,23 +2,37 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from accord.core.errors import AccordError
 from accord.core.guarantee import ApproxDP, PureDP
 from accord.core.verdict import Verdict, tell
-from accord.ledger import _words
-from accord.ledger.ledger import Ledger
 
-__all__ = ["SPENT", "UNCONFIRMED", "spending"]
+__all__ = ["SPENT", "UNCONFIRMED", "Spends", "spending"]
 
 SPENT = "The release had begun: its budget is spent."
 """A note on every error that leaves `spending`, with a ledger or without."""
 UNCONFIRMED = "is spent but could not be confirmed"
 """Part of the warning that the charge of a release that was made is left unconfirmed."""
 
+_LONGEST = 100
+
+
+class Spends(Protocol):
+    """What the core asks of a ledger; `accord.ledger.Ledger` is one."""
+
+    def charge(self, guarantee: PureDP | ApproxDP, /, *, what: str) -> int:
+        """Write a charge down durably and return its number, or raise and write nothing."""
+
+    def confirm(self, charge: int, /) -> None:
+        """Note that the release of a charge was made."""
+
+    def abandon(self, charge: int, /, *, why: str) -> None:
+        """Note in one line that nothing came of a charge; it stays spent."""
+
 
 @contextmanager
-def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) -> Iterator[None]:
+def spending(ledger: Spends | None, guarantee: PureDP | ApproxDP, *, what: str) -> Iterator[None]:
     """Charge ``guarantee`` before the block runs; confirm after it, or note that it failed. Without a ledger, nothing.
 
     Formal guarantees
@@ -48,9 +62,13 @@ def spending(ledger: Ledger | None, guarantee: PureDP | ApproxDP, *, what: str) 
     except BaseException as error:
         error.add_note(SPENT)
         with suppress(AccordError):
-            ledger.abandon(charge, why=f"failed: {_words.cleaned(type(error).__name__)}")
+            ledger.abandon(charge, why=f"failed: {_printable(type(error).__name__)}")
         raise
     try:
         ledger.confirm(charge)
     except AccordError as error:
         tell(Verdict("charge-unconfirmed", f"charge {charge} {UNCONFIRMED}: {error}"), stacklevel=3)
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:_LONGEST])
