@@ -150,6 +150,16 @@ def test_version_is_the_same_in_code_and_package() -> None:
     assert accord.__version__ == project["version"]
 
 
+SLOW = {"scipy.optimize", "scipy.stats", "sklearn", "numba", "matplotlib", "jinja2", "dp_accounting"}
+
+
+@pytest.mark.parametrize("room", ["accord", "accord.core", "accord.synthesis", "accord.learning"])
+def test_nothing_slow_is_loaded_before_it_is_needed(room: str) -> None:
+    show = f"import sys; import {room}; print(*sorted({SLOW!r} & sys.modules.keys()))"
+    ran = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
 # --- banned imports ---------------------------------------------------------------------------------------------------
 
 GLOBAL_RANDOMNESS = [

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import digamma, gammaln, ndtr, xlog1py, xlogy
 
 __all__ = [
@@ -205,6 +204,8 @@ def expected_kl(records: int, *, dimension: int) -> float:
 
 def log_tail(divergence: float, *, records: int, dimension: int) -> float:
     """Return an upper bound on log P[KL(fit || truth) >= divergence], at most 0."""
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to load, and not every run needs it
+
     freedom = records - 1
     if freedom <= dimension - 1:
         return 0.0

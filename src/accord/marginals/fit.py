@@ -8,7 +8,6 @@ from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 __all__ = ["STRENGTH", "Engine", "Feature", "Fitted", "Noisy", "fit"]
 
@@ -96,6 +95,8 @@ def fit(
         At most so many steps.
 
     """
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to load, and not every run needs it
+
     places = {table: place for place, table in enumerate(engine.tables)}
     sizes = [len(one.counts) for one in noisy]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
