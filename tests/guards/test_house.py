@@ -1,6 +1,7 @@
 """Rules of the house that no other tool holds."""
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -15,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import accord
+from accord import mechanisms
+from accord.tables.column import COLUMN_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "accord"
@@ -143,6 +146,23 @@ def test_the_core_loads_at_most_thirty_modules_and_none_but_its_own() -> None:
 )
 def test_the_product_loads_no_theory(room: str) -> None:
     assert [name for name in loaded_by(f"import {room}") if name.startswith("accord.theory")] == []
+
+
+def test_every_mechanism_has_a_mutant_that_the_tests_catch() -> None:
+    offered = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
+    running = {
+        name for name, one in offered.items() if inspect.isclass(one) and {"release", "select", "start"} & set(dir(one))
+    }
+    caught = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "audit").glob("test_*_mutants.py"))
+    assert {"AboveThreshold", "StableMode", "TopK"} <= running
+    assert {name for name in running if not re.search(rf"\b{name}\b", caught)} == set()
+
+
+def test_every_kind_of_column_has_a_row_in_the_docs_and_a_case() -> None:
+    rows = re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "schema.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    cases = (ROOT / "tests" / "unit" / "test_schema_kinds.py").read_text(encoding="utf-8")
+    assert set(COLUMN_KINDS) - set(rows) == set()
+    assert {kind for kind in COLUMN_KINDS if f'kind = "{kind}"' not in cases} == set()
 
 
 def test_version_is_the_same_in_code_and_package() -> None:

@@ -12,6 +12,7 @@ from accord.tables.dates import FORMATS, check_format, seconds_of
 from accord.tables.names import listed, normal_form, shown
 
 __all__ = [
+    "COLUMN_KINDS",
     "LABEL_KINDS",
     "LARGEST",
     "NUMBER_KINDS",
@@ -197,6 +198,8 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "id": (*_ALWAYS, "prefix"),
     "drop": _ALWAYS,
 }
+COLUMN_KINDS = tuple(_KEYS)
+"""All kinds that a schema can declare."""
 _FIRST_KEYS: dict[str, tuple[str, ...]] = {
     "number": (*_ALWAYS, "decimals", "missing", "unreadable"),
     "category": (*_ALWAYS, "categories", "missing", "unreadable"),
@@ -342,7 +345,7 @@ def parse_column(entry: Mapping[str, Any], *, place: int, version: int, folder: 
 
 
 def _kind(kind: object, *, name: str, version: int) -> Kind:
-    accepted = _FIRST_KINDS if version == 1 else tuple(_KEYS)
+    accepted = _FIRST_KINDS if version == 1 else COLUMN_KINDS
     if kind == UNDECIDED:
         raise SchemaMismatch(
             f'column {shown(name)} of the schema is not completed: replace kind = "?" by one of {listed(accepted)}, '
