@@ -22,6 +22,7 @@ from accord.core.coupling import (
 from accord.core.curator import CuratorOnly
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.core.isolation import Isolation
+from accord.core.points import BatchedPoints, Points, PointsCoupling, couple_all
 from accord.core.records import Cells, Records, cells_read_by, table_of_numbers
 from accord.core.release import NoAnswer, NoAnswerType, Release
 from accord.core.secret import PrivateRandomness
@@ -33,6 +34,7 @@ __all__ = [
     "ABSTAIN",
     "Abstain",
     "ApproxDP",
+    "BatchedPoints",
     "BestOfDraws",
     "Cells",
     "Coupled",
@@ -46,6 +48,8 @@ __all__ = [
     "Neighbouring",
     "NoAnswer",
     "NoAnswerType",
+    "Points",
+    "PointsCoupling",
     "Premises",
     "PrivateRandomness",
     "PureDP",
@@ -61,6 +65,7 @@ __all__ = [
     "aggregate",
     "cells_read_by",
     "collected",
+    "couple_all",
     "coupling_charge",
     "fit_blocks",
     "partition",

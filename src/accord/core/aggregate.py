@@ -12,12 +12,13 @@ from accord.core.errors import InvalidParameter
 from accord.core.exact import exp_upper
 from accord.core.guarantee import ApproxDP
 from accord.core.isolation import Fitted, couple_apart
+from accord.core.points import is_isolated
 from accord.core.release import SLACK, Composed, Release, Stage, note
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.core.stable_mode import StableMode
 
-__all__ = ["aggregate", "coupling_charge", "is_isolated", "selection"]
+__all__ = ["aggregate", "coupling_charge", "selection"]
 
 
 def aggregate(
@@ -91,21 +92,6 @@ def selection(*, epsilon: Fraction, delta: Fraction, draws: int) -> StableMode |
     if draws == 1:
         return StableMode(epsilon=epsilon, delta=delta)
     return BestOfDraws(epsilon=epsilon, delta=delta, draws=draws)
-
-
-def is_isolated(coupling: Coupling) -> bool:
-    """Return the coupling's word on whether it is isolated.
-
-    Raises
-    ------
-    InvalidParameter
-        If that is anything but exactly True or False.
-
-    """
-    isolated: object = coupling.isolated
-    if isolated is not True and isolated is not False:
-        raise InvalidParameter("a coupling's isolated must be exactly True or False.")
-    return isolated
 
 
 def coupling_charge(coupling: Coupling, *, epsilon: Fraction, laws: int, records: int, draws: int) -> Fraction:

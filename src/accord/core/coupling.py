@@ -136,7 +136,14 @@ class Coupled:
 
 
 class Coupling(Protocol):
-    """One random object that gives every law its own tuple, so that close laws get exactly equal tuples (theory 4)."""
+    """One random object that gives every law its own tuple, so that close laws get exactly equal tuples (theory 4).
+
+    This is what the rest of accord takes. To write one, subclass `accord.core.PointsCoupling`: its ``points`` leave the
+    loop over laws to the core, and with it the guard. Only a coupling whose votes depend on all laws needs a ``couple``
+    of its own.
+    """
+
+    __slots__ = ()
 
     @property
     def isolated(self) -> bool:

@@ -22,6 +22,7 @@ from accord.core import check as _check
 from accord.core.alone import alone, turn
 from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter
+from accord.core.points import BatchedPoints, points_of, votes_on
 from accord.core.shared import SharedRandomness
 
 __all__ = [
@@ -231,34 +232,25 @@ def couple_apart(
         What the coupling says of itself.
 
     """
+    points = points_of(coupling, records=records, draws=draws, shared=shared)
 
-    def votes(given: Sequence[Fitted], blocks: Sequence[int]) -> list[list[bytes | None]] | None:
-        sent = in_child(partial(_votes, coupling, given, blocks, records=records, draws=draws, shared=shared))
+    def votes(blocks: Sequence[int]) -> list[list[bytes | None]] | None:
+        given = [laws[block] for block in blocks]
+        sent = in_child(partial(_votes, points, given, draws=draws))
         return None if sent is None else list(plain(sent))
 
     sealed = {block for block, law in enumerate(laws) if type(law) is SealedLaw}
     apart = sealed if isolated or not sealed else set(range(len(laws)))
     here: list[Any] = [ABSTAIN if block in apart else law for block, law in enumerate(laws)]
-    coupled = coupling.couple(here, records=records, draws=draws, shared=shared)
-    keys = coupled.keys.copy() if apart else coupled.keys
+    keys = votes_on(points, here, draws=draws)
     for blocks in [[block] for block in sorted(apart)] if isolated else [sorted(apart)] if apart else []:
-        given = [law if place in blocks else ABSTAIN for place, law in enumerate(laws)]
-        found = votes(given, blocks)
-        for block, column in zip(blocks, found or [], strict=False):
+        for block, column in zip(blocks, votes(blocks) or [], strict=False):
             keys[:, block] = [ABSTAIN if key is None else key for key in column]
-    return Coupled(keys=keys, decode=coupled.decode)
+    return Coupled(keys=keys, decode=points.decode)
 
 
-def _votes(
-    coupling: Coupling,
-    laws: Sequence[Fitted],
-    blocks: Sequence[int],
-    *,
-    records: int,
-    draws: int,
-    shared: SharedRandomness,
-) -> bytes:
-    """Read the laws, which is done in a child only, and write down what these blocks vote; None for an abstention."""
-    opened: list[Any] = [law.opened() if type(law) is SealedLaw else law for law in laws]
-    keys = coupling.couple(opened, records=records, draws=draws, shared=shared).keys
-    return pickle.dumps([[key if type(key) is bytes else None for key in keys[:, block].tolist()] for block in blocks])
+def _votes(points: BatchedPoints, laws: Sequence[Fitted], *, draws: int) -> bytes:
+    """Read the laws, which is done in a child only, and write down what they vote; None for an abstention."""
+    opened = [law.opened() if type(law) is SealedLaw else law for law in laws]
+    keys = votes_on(points, opened, draws=draws)
+    return pickle.dumps([[key if type(key) is bytes else None for key in column] for column in keys.T.tolist()])

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Premises
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, require_shared, uniform_open
+from accord.core.points import PointsCoupling
+from accord.core.shared import SharedRandomness, uniform_open
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_array, label_keys
 from accord.laws import FiniteLaw
@@ -37,7 +37,7 @@ _MOST_CELLS = 1_500_000  # floats held at once by the arrivals of several draws
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class RaceCoupling:
+class RaceCoupling(PointsCoupling):
     """Couple tuples of records from laws on one public list of categories.
 
     What is coupled is the vector of counts; given the counts, the order of the records has the same law whatever the
@@ -56,7 +56,7 @@ class RaceCoupling:
     - Agreement down a tree: the product over its races, in expectation over the path, so disagreement is at most the
       sum over the races of ``2 TV / (1 + TV)`` of the conditional laws. This is worse than one race on all counts: for
       close laws by a factor of up to the square root of the number of races.
-    - Isolation: a block's key is a function of its own law, the public parameters and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Draws are independent of each other.
     - Not promised: the optimal ``1 - TV``, which needs both laws at once; a running time that is independent of the
       laws; any privacy by itself.
@@ -91,49 +91,16 @@ class RaceCoupling:
         object.__setattr__(self, "categories", as_labels(categories))
         object.__setattr__(self, "most_vectors", _check.integer("most_vectors", most_vectors, least=1))
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's key is a function of law i, public values and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:
         """Return marginals; agreement by the total variation of tuples where one race decides, not down a tree."""
         nodes = sum(1 for _ in _tree(len(self.categories), records=records, most=self.most_vectors))
         return Premises(marginals=True, agreement="tuples" if nodes <= 1 else None)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
-
-        Parameters
-        ----------
-        laws
-            `Categorical` laws on ``categories``. Anything else, a law with impossible probabilities, and an exception
-            while a law is dealt with, is `ABSTAIN` for that block and changes nothing for others.
-        records
-            Length l of a tuple, at least 1.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Races":
+        """Return the races of tuples of ``records`` records; laws are `Categorical` ones on ``categories``."""
         size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
-        shared = require_shared(shared)
-        nodes = list(_tree(len(self.categories), records=size, most=self.most_vectors))
-        public = label_keys(self.categories)
-        probabilities = [_probabilities(law, public=public) for law in laws]
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        step = max(1, _MOST_CELLS // max((math.comb(size + len(cuts) - 2, size) for cuts in nodes), default=1))
-        for start in range(0, rounds, step):
-            chunk = np.arange(start, min(start + step, rounds))
-            counts = _race_all(probabilities, nodes=nodes, records=size, draws=chunk, shared=shared)
-            for block, rows in enumerate(counts):
-                if rows is not None:
-                    keys[chunk, block] = [row.astype("<i8").tobytes() for row in rows]
-        return Coupled(keys=keys, decode=_Decoder(label_array(self.categories), shared))
+        nodes = tuple(_tree(len(self.categories), records=size, most=self.most_vectors))
+        return _Races(label_array(self.categories), label_keys(self.categories), nodes, size, draws, shared)
 
 
 def agreement(*laws: Sequence[Fraction] | Sequence[float]) -> Fraction | float:
@@ -187,14 +154,38 @@ def _exact_agreement(laws: list[list[Fraction]]) -> Fraction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Decoder:
-    """Arrange the records of a vector of counts: a uniformly random order, the same for all who hold key and draw."""
+class _Races:
+    """The races of all draws: laws are raced together, as a race's arrivals take longer than its laws."""
 
     labels: NDArray[Any]
+    public: list[tuple[bool, Any]]
+    nodes: tuple[tuple[int, ...], ...]
+    records: int
+    draws: int
     shared: SharedRandomness
 
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
-        """Return the records, shape (l, 1)."""
+    def prepare(self, law: object) -> _Floats | Abstain:
+        """Return a law's probabilities on the public list."""
+        if not isinstance(law, Categorical) or label_keys(law.categories) != self.public:
+            return ABSTAIN
+        values = np.array(law.probabilities, dtype=np.float64)
+        valid = values.shape == (len(self.public),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
+        return values if valid else ABSTAIN
+
+    def votes_of(self, prepared: Sequence[_Floats]) -> list[list[bytes]]:
+        """Return the bytes of each block's counts."""
+        votes: list[list[bytes]] = [[] for _ in prepared]
+        widest = max((math.comb(self.records + len(cuts) - 2, self.records) for cuts in self.nodes), default=1)
+        step = max(1, _MOST_CELLS // widest)
+        for start in range(0, self.draws, step):
+            chunk = np.arange(start, min(start + step, self.draws))
+            counts = _race_all(prepared, nodes=self.nodes, records=self.records, draws=chunk, shared=self.shared)
+            for own, rows in zip(votes, counts, strict=True):
+                own += [row.astype("<i8").tobytes() for row in rows]
+        return votes
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the records, shape (l, 1): in a random order, the same for all who hold key and draw."""
         records = np.repeat(self.labels, np.frombuffer(key, dtype="<i8"))
         arranged: NDArray[Any] = self.shared.stream("arrange", int(draw), key.hex()).permutation(records)
         return arranged[:, None]
@@ -250,34 +241,28 @@ class _Race:
 
 
 def _race_all(
-    probabilities: Sequence[_Floats | None],
+    probabilities: Sequence[_Floats],
     *,
     nodes: Sequence[tuple[int, ...]],
     records: int,
     draws: _Counts,
     shared: SharedRandomness,
-) -> list[_Counts | None]:
-    """Return each block's counts, shape (draws, categories), or None where the block fails.
+) -> list[_Counts]:
+    """Return each block's counts, shape (draws, categories).
 
     Blocks meet only in which races are held: a race's arrivals do not depend on who takes part.
     """
-    results = [None if law is None else np.full((len(draws), len(law)), -1, dtype=np.int64) for law in probabilities]
+    results = [np.full((len(draws), len(law)), -1, dtype=np.int64) for law in probabilities]
     for rows in results:
-        if rows is not None:
-            rows[:, 0] = records
+        rows[:, 0] = records
     for cuts in nodes:
-        totals = {block: rows[:, cuts[0]].copy() for block, rows in enumerate(results) if rows is not None}
-        for total in sorted({int(value) for column in totals.values() for value in column}):
+        totals = [rows[:, cuts[0]].copy() for rows in results]
+        for total in sorted({int(value) for column in totals for value in column}):
             race = _Race(cuts, total=total, draws=draws, shared=shared)
-            for block, column in totals.items():
+            for law, rows, column in zip(probabilities, results, totals, strict=True):
                 here = np.flatnonzero(column == total)
-                rows, law = results[block], probabilities[block]
-                if len(here) == 0 or rows is None or law is None:
-                    continue
-                try:
+                if len(here):
                     rows[np.ix_(here, np.array(cuts[:-1]))] = race.winners(law, draws=here)
-                except Exception:  # noqa: BLE001 - whatever goes wrong in one block is that block's abstention
-                    results[block] = None
     return results
 
 
@@ -309,19 +294,6 @@ def _count_vectors(total: int, *, groups: int) -> _Counts:
     flat = chain.from_iterable(combinations(range(places), groups - 1))
     bars = np.fromiter(flat, dtype=np.int64, count=rows * (groups - 1)).reshape(rows, groups - 1)
     return np.diff(bars, axis=1, prepend=-1, append=places) - 1
-
-
-def _probabilities(law: object, *, public: list[tuple[bool, Any]]) -> _Floats | None:
-    """Return a law's probabilities on the labels with these keys, or None for a law that abstains."""
-
-    def ask() -> _Floats | None:
-        if not isinstance(law, Categorical) or label_keys(law.categories) != public:
-            return None
-        values = np.array(law.probabilities, dtype=np.float64)
-        valid = values.shape == (len(public),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
-        return values if valid else None
-
-    return alone(ask, failed=None)
 
 
 _MOST_STATES = 2_000_000

@@ -8,12 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.aggregate import is_isolated
 from accord.core.alone import alone
 from accord.core.cells import Cells, labels_in, numbers_in
 from accord.core.coupling import ABSTAIN, Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter
 from accord.core.isolation import Fitted, Isolation, SealedLaw, couple_apart
+from accord.core.points import is_isolated
 from accord.core.records import cells_read_by
 from accord.core.shared import SharedRandomness
 from accord.couplings import TupleReference

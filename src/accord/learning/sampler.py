@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from accord.accounting.figures import short_text
 from accord.accounting.of_stages import settled
 from accord.core import check as _check
-from accord.core.aggregate import aggregate, coupling_charge, is_isolated, selection
+from accord.core.aggregate import aggregate, coupling_charge, selection
 from accord.core.alone import alone
 from accord.core.best_of_draws import BestOfDraws
 from accord.core.blocks import Progress, fit_blocks, partition, relation_of
@@ -18,6 +18,7 @@ from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.isolation import Isolation
+from accord.core.points import is_isolated
 from accord.core.records import Records
 from accord.core.release import NoAnswer, NoAnswerType, Release, composing
 from accord.core.secret import PrivateRandomness, require_private

@@ -1,0 +1,243 @@
+"""The one guarded loop over laws: what a law does when it is asked reaches its own votes only."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.core import check as _check
+from accord.core.alone import alone
+from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Vote
+from accord.core.errors import InvalidParameter
+from accord.core.shared import SharedRandomness, require_shared
+
+__all__ = [
+    "BatchedPoints",
+    "Points",
+    "PointsCoupling",
+    "Votes",
+    "couple_all",
+    "is_isolated",
+    "points_of",
+    "votes_on",
+]
+
+
+Votes = Sequence[Vote] | Abstain
+"""One law's vote in each draw, or `ABSTAIN` for all of them."""
+
+
+class Points(Protocol):
+    """The shared points of one call of a coupling: a function of the shared key and public values."""
+
+    def votes(self, law: Any, /) -> Votes:  # noqa: ANN401 - a law may be anybody's object
+        """Return the law's vote in each draw. It may raise: then the law abstains, alone."""
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the tuple that a key names, shape (records, d): a function of draw, key and public values."""
+
+
+@runtime_checkable
+class BatchedPoints(Protocol):
+    """Points for which it pays to work out the votes of many laws together."""
+
+    def prepare(self, law: Any, /) -> Any:  # noqa: ANN401 - as above; plain values, of whatever kind
+        """Ask the law what its votes need, as plain values, or return `ABSTAIN`. It may raise, as `Points.votes`."""
+
+    def votes_of(self, prepared: Sequence[Any], /) -> Sequence[Votes]:
+        """Return the votes of each, in order: a function of that one alone, whoever else is there."""
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the tuple that a key names, shape (records, d): a function of draw, key and public values."""
+
+
+@runtime_checkable
+class PointsCoupling(Coupling, Protocol):
+    """A coupling that is isolated by its form: subclass this and write ``points``.
+
+    Formal guarantees
+    -----------------
+    - Isolation: ``points`` sees no law, ``votes`` and ``prepare`` one law, inside the core's guard. So a block's votes
+      are a function of its own law, public values and the shared key, as far as the object keeps nothing of a law and
+      ``votes_of`` mixes no two. `accord.testing.check_coupling` looks for both.
+    - Whatever goes wrong while one law is asked is the abstention of that law.
+
+    Source: theory 4 L3, 9; docs/proofs/isolation.md.
+    """
+
+    __slots__ = ()
+
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> Points | BatchedPoints:
+        """Return the points of tuples of ``records`` records, ``draws`` times independently.
+
+        Raises
+        ------
+        InvalidParameter
+            If the coupling does not take tuples of this length.
+
+        """
+
+    @property
+    def isolated(self) -> bool:
+        """True: block i's vote is a function of law i, public values and the shared key alone."""
+        return True
+
+    def couple(self, laws: Sequence[Any], *, records: int, draws: int, shared: SharedRandomness) -> Coupled:
+        """Couple tuples of ``records`` records of each law, ``draws`` times independently.
+
+        Parameters
+        ----------
+        laws
+            Those that the coupling takes. `ABSTAIN`, any other law, and whatever goes wrong with one law is `ABSTAIN`
+            for that block and changes nothing for others.
+        records
+            Length l of a tuple, at least 1.
+        draws
+            At least 1.
+        shared
+            The key that all blocks share.
+
+        """
+        return couple_all(self, laws, records=records, draws=draws, shared=shared)
+
+
+def couple_all(
+    coupling: Coupling,
+    laws: Sequence[Distribution | Abstain],
+    *,
+    records: int,
+    draws: int,
+    shared: SharedRandomness,
+) -> Coupled:
+    """Couple all laws, by a coupling of either form.
+
+    Formal guarantees
+    -----------------
+    - A `PointsCoupling` is isolated as it says there.
+    - Any other coupling is called once, with all laws that have not abstained, and its own word holds.
+
+    Parameters
+    ----------
+    coupling
+        A `PointsCoupling`, or any other `Coupling`.
+    laws, records, draws, shared
+        As in `Coupling.couple`.
+
+    Source: theory 4 L3, 9; docs/proofs/isolation.md.
+    """
+    points = points_of(coupling, records=records, draws=draws, shared=shared)
+    return Coupled(keys=votes_on(points, laws, draws=draws), decode=points.decode)
+
+
+def is_isolated(coupling: Coupling) -> bool:
+    """Return the coupling's word on whether it is isolated.
+
+    Raises
+    ------
+    InvalidParameter
+        If that is anything but exactly True or False.
+
+    """
+    isolated: object = coupling.isolated
+    if isolated is not True and isolated is not False:
+        raise InvalidParameter("a coupling's isolated must be exactly True or False.")
+    return isolated
+
+
+def points_of(coupling: Coupling, *, records: int, draws: int, shared: SharedRandomness) -> BatchedPoints:
+    """Return the points of one call, in the one form that the loop takes."""
+    _check.integer("draws", draws, least=1)
+    shared = require_shared(shared)
+    if not isinstance(coupling, PointsCoupling):
+        return _AllAtOnce(coupling, records, draws, shared)
+    points = coupling.points(records=records, draws=draws, shared=shared)
+    if not isinstance(points, BatchedPoints):
+        return _OneByOne(points)
+    return _Together(points) if is_isolated(coupling) else points
+
+
+def votes_on(points: BatchedPoints, laws: Sequence[Any], *, draws: int) -> NDArray[np.object_]:
+    """Return the keys of all laws, shape (draws, k): each law is asked alone, in the core's guard."""
+    keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
+    ready: dict[int, Any] = {}
+    for block, law in enumerate(laws):
+        prepared = ABSTAIN if law is ABSTAIN else alone(partial(points.prepare, law), failed=ABSTAIN)
+        if prepared is not ABSTAIN:
+            ready[block] = prepared
+    found = points.votes_of(list(ready.values())) if ready else ()
+    for block, votes in zip(ready, found, strict=True):
+        if votes is not ABSTAIN:
+            keys[:, block] = votes
+    return keys
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _OneByOne:
+    """Points whose votes are worked out law by law, while the law is asked."""
+
+    points: Points
+
+    def prepare(self, law: object) -> Votes:
+        return self.points.votes(law)
+
+    def votes_of(self, prepared: Sequence[Votes]) -> Sequence[Votes]:
+        return prepared
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        return self.points.decode(draw, key)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """Points whose votes are worked out together; if that fails for all, for each alone."""
+
+    points: BatchedPoints
+
+    def prepare(self, law: object) -> Any:  # noqa: ANN401 - plain values, of whatever kind
+        return self.points.prepare(law)
+
+    def votes_of(self, prepared: Sequence[Any]) -> Sequence[Votes]:
+        def ask(chosen: Sequence[Any]) -> Sequence[Votes]:
+            found = self.points.votes_of(chosen)
+            return found if len(found) == len(chosen) else [ABSTAIN] * len(chosen)
+
+        together = alone(partial(ask, prepared), failed=None)
+        if together is not None:
+            return together
+        return [alone(partial(ask, [one]), failed=[ABSTAIN])[0] for one in prepared]
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        return self.points.decode(draw, key)
+
+
+@final
+@dataclass(slots=True)
+class _AllAtOnce:
+    """A coupling with a loop of its own over laws, such as one that is not isolated: it is called with all of them."""
+
+    coupling: Coupling
+    records: int
+    draws: int
+    shared: SharedRandomness
+    known: Callable[[int, bytes], NDArray[Any]] | None = field(default=None, init=False)
+
+    def prepare(self, law: object) -> object:
+        return law
+
+    def votes_of(self, prepared: Sequence[Any]) -> Sequence[Votes]:
+        coupled = self._coupled(prepared)
+        return [coupled.keys[:, place].tolist() for place in range(len(prepared))]
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        known = self._coupled([ABSTAIN]).decode if self.known is None else self.known
+        return known(draw, key)
+
+    def _coupled(self, laws: Sequence[Any]) -> Coupled:
+        coupled = self.coupling.couple(laws, records=self.records, draws=self.draws, shared=self.shared)
+        self.known = coupled.decode
+        return coupled
