@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "accord"
 MOST_LINES = 600
 MOST_IN_CORE = 30
-PROMISING = {"release", "select", "couple"}
+PROMISING = {"release", "select", "couple", "points"}
 CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest")
 
 
@@ -117,7 +117,7 @@ def test_every_class_that_couples_or_releases_has_a_proof_page() -> None:
     assert found - named == set(), "name it in docs/proofs/<page>.md"
 
 
-@pytest.mark.parametrize("method", ["release", "select", "couple"])
+@pytest.mark.parametrize("method", ["release", "select", "couple", "points"])
 def test_a_class_without_a_proof_page_is_seen(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.py").write_text(f"class Unproved:\n    def {method}(self): ...\n", encoding="utf-8")
     monkeypatch.setattr(f"{__name__}.SOURCE", tmp_path)

@@ -169,7 +169,7 @@ def votes_on(points: BatchedPoints, laws: Sequence[Any], *, draws: int) -> NDArr
             ready[block] = prepared
     found = points.votes_of(list(ready.values())) if ready else ()
     for block, votes in zip(ready, found, strict=True):
-        if votes is not ABSTAIN:
+        if votes is not ABSTAIN and len(votes) == draws:
             keys[:, block] = votes
     return keys
 
@@ -182,7 +182,8 @@ class _OneByOne:
     points: Points
 
     def prepare(self, law: object) -> Votes:
-        return self.points.votes(law)
+        votes = self.points.votes(law)
+        return votes if votes is ABSTAIN else list(votes)
 
     def votes_of(self, prepared: Sequence[Votes]) -> Sequence[Votes]:
         return prepared

@@ -5,6 +5,7 @@ from typing import Any
 from accord._moved import moved
 from accord.core.alone import alone
 from accord.core.coupling import ABSTAIN, Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
+from accord.core.points import BatchedPoints, Points, PointsCoupling
 from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import AtomRace, ListsAtoms
@@ -21,6 +22,7 @@ from accord.couplings.two_stage import Diagnosis, ModelReference, NormalReferenc
 __all__ = [
     "ABSTAIN",
     "AtomRace",
+    "BatchedPoints",
     "Coupled",
     "Coupling",
     "Diagnosis",
@@ -32,6 +34,8 @@ __all__ = [
     "NormalLattice",
     "NormalReference",
     "ParameterRounding",
+    "Points",
+    "PointsCoupling",
     "Premises",
     "PrivateRandomness",
     "ProductCoupling",
