@@ -99,7 +99,7 @@ def test_offset_one_too_low(epsilon: str, delta: str, voters: int, monkeypatch: 
     mode = StableMode(epsilon=epsilon, delta=delta)
     offset = curves.offset_of(real_curve(epsilon, delta, votes=voters))
     assert offset > 0
-    ratio, slack = curves._scaled(mode.epsilon, mode.delta)
+    ratio, slack = curves.scaled(mode.epsilon, mode.delta)
     lower = curves._curve(offset - 1, votes=voters, ratio=ratio, slack=slack)
     monkeypatch.setattr(stable_mode, "exclusive_curve", lambda *_, votes: lower)
     assert not is_private(mode, voters=voters)

@@ -154,6 +154,7 @@ GAUSSIAN = DiscreteGaussian(sensitivity=1, sigma=2)
 TRUE: dict[str, Callable[[], MechanismCase]] = {
     "StableMode, exclusive": lambda: stable("exclusive"),
     "StableMode, distance": lambda: stable("distance"),
+    "StableMode, proportional": lambda: stable("proportional"),
     "BestOfDraws": best,
     "Exponential": lambda: selection(Exponential(sensitivity=1, epsilon=1)),
     "Exponential, monotone": lambda: selection(
@@ -175,6 +176,7 @@ TRUE: dict[str, Callable[[], MechanismCase]] = {
 
 BROKEN: dict[str, Callable[[], MechanismCase]] = {
     "StableMode, exclusive: half the epsilon promised": lambda: stable("exclusive", promised="0.5"),
+    "StableMode, proportional: half the epsilon promised": lambda: stable("proportional", epsilon=2, promised="0.5"),
     "StableMode, distance: half the epsilon promised": lambda: stable("distance", epsilon=2, promised="0.5"),
     "BestOfDraws: a third of the epsilon promised": lambda: best(epsilon=3, promised=1),
     "Exponential: the factor 2 dropped": lambda: selection(

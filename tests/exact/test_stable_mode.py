@@ -107,7 +107,7 @@ def accepted(curve: tuple[int, ...], *, epsilon: str, delta: str) -> bool:
 
 
 def curve_at(offset: int, *, epsilon: str, delta: str, votes: int) -> tuple[int, ...]:
-    ratio, slack = curves._scaled(Fraction(epsilon), Fraction(delta))
+    ratio, slack = curves.scaled(Fraction(epsilon), Fraction(delta))
     return curves._curve(offset, votes=votes, ratio=ratio, slack=slack)
 
 
@@ -419,4 +419,4 @@ def test_a_low_agreement_is_fine_for_the_distance_rule() -> None:
 def test_S8_extreme_epsilons_give_a_curve_that_passes(epsilon: Fraction) -> None:
     curve = exclusive_curve(epsilon, "0.01", votes=5)
     assert curve[1] >= int(Fraction("0.01") * ONE) or offset_of(curve) > 0
-    assert curves._scaled(epsilon, Fraction(1, 2))[0] >= ONE
+    assert curves.scaled(epsilon, Fraction(1, 2))[0] >= ONE

@@ -14,12 +14,22 @@ from accord.core import check as _check
 from accord.core.errors import AccordError
 from accord.core.exact import Number, exp_lower, exp_upper
 
-__all__ = ["CHANCE_BITS", "UnsafeCurve", "exclusive_curve", "most_taken", "offset_of", "verify_curve", "yes_no_test"]
+__all__ = [
+    "CHANCE_BITS",
+    "RATIO_BITS",
+    "UnsafeCurve",
+    "exclusive_curve",
+    "most_taken",
+    "offset_of",
+    "scaled",
+    "verify_curve",
+    "yes_no_test",
+]
 
 CHANCE_BITS = 128
 _ONE = 1 << CHANCE_BITS
-_RATIO_BITS = 128
-_UNIT = 1 << _RATIO_BITS
+RATIO_BITS = 128
+_UNIT = 1 << RATIO_BITS
 
 
 class UnsafeCurve(AccordError, ArithmeticError):
@@ -68,7 +78,7 @@ def exclusive_curve(epsilon: Number, delta: Number, *, votes: int) -> tuple[int,
 
 @lru_cache(maxsize=64)
 def _least_curve(epsilon: Fraction, delta: Fraction, votes: int) -> tuple[int, ...]:
-    ratio, slack = _scaled(epsilon, delta)
+    ratio, slack = scaled(epsilon, delta)
 
     def passes(offset: int) -> bool:
         return _fault(_curve(offset, votes=votes, ratio=ratio, slack=slack), ratio=ratio, slack=slack) is None
@@ -85,22 +95,22 @@ def _least_curve(epsilon: Fraction, delta: Fraction, votes: int) -> tuple[int, .
     return curve
 
 
-def _scaled(epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
+def scaled(epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
     """Return exp(epsilon) over 2^128 (at least 1) and delta over 2^256, both rounded down."""
     return max(_UNIT, int(exp_lower(epsilon) * _UNIT)), int(delta * _UNIT * _ONE)
 
 
 def _curve(offset: int, *, votes: int, ratio: int, slack: int) -> tuple[int, ...]:
     """Return the largest curve that is zero up to ``offset``; only `_fault` says whether it is safe."""
-    step = slack >> _RATIO_BITS
+    step = slack >> RATIO_BITS
     curve = [0] * (offset + 1)
     for _ in range(offset, votes // 2):
-        curve.append(min(_ONE, (ratio * curve[-1] >> _RATIO_BITS) + step))
+        curve.append(min(_ONE, (ratio * curve[-1] >> RATIO_BITS) + step))
     most = most_taken(curve)
     for count in range(len(curve), votes + 1):
         room = max(0, _ONE - most[votes - count])
         held = room + ((curve[-1] + step - room) * _UNIT) // ratio
-        curve.append(min((ratio * curve[-1] >> _RATIO_BITS) + step, room, held))
+        curve.append(min((ratio * curve[-1] >> RATIO_BITS) + step, room, held))
     return tuple(curve)
 
 
@@ -149,7 +159,7 @@ def verify_curve(curve: Sequence[int], *, epsilon: Number, delta: Number) -> Non
     an abstention are among them, and that no pair left out could be worse than one that is looked at.
 
     """
-    ratio, slack = _scaled(_check.epsilon(epsilon), _check.delta(delta))
+    ratio, slack = scaled(_check.epsilon(epsilon), _check.delta(delta))
     fault = _fault(curve, ratio=ratio, slack=slack)
     if fault is not None:
         message = f"the curve is not private: {fault}."
@@ -160,7 +170,7 @@ def _fault(curve: Sequence[int], *, ratio: int, slack: int) -> str | None:
     """Return what is wrong with a curve, or None. Everything is scaled by 2^256."""
     if len(curve) < 2 or curve[0] != 0 or any(after < before for before, after in pairwise(curve)):
         return "it must start at 0, have one entry more than there are votes, and never fall"
-    gains = [(after << _RATIO_BITS) - ratio * before for before, after in pairwise(curve)]
+    gains = [(after << RATIO_BITS) - ratio * before for before, after in pairwise(curve)]
     if max(gains) > slack:
         return "one vote more adds too much"
     most = most_taken(curve)
@@ -172,7 +182,7 @@ def _fault(curve: Sequence[int], *, ratio: int, slack: int) -> str | None:
     first = next((count for count, excess in enumerate(slow) if excess > 0), votes)
     for count in {1, *range(offset_of(curve) + 1, votes + 1)}:
         others = votes - count
-        lost = ratio * curve[count] - (curve[count - 1] << _RATIO_BITS)
+        lost = ratio * curve[count] - (curve[count - 1] << RATIO_BITS)
         worst = max(
             map(add, slow[first : others + 1], reversed(rest[: max(0, others - first + 1)])), default=rest[others]
         )
@@ -203,4 +213,4 @@ def yes_no_test(epsilon: Number, delta: Number) -> Iterator[Fraction]:
     while True:
         yield Fraction(bound, _ONE)
         held = _ONE - ((_ONE - bound - step) * _UNIT) // ratio
-        bound = min(-(-ratio * bound >> _RATIO_BITS) + step, held, _ONE)
+        bound = min(-(-ratio * bound >> RATIO_BITS) + step, held, _ONE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final
 
 from numpy.typing import NDArray
 
@@ -15,11 +15,13 @@ from accord.core.curve import CHANCE_BITS, exclusive_curve, yes_no_test
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number, exp_upper
 from accord.core.guarantee import ApproxDP
+from accord.core.proportional import proportional_curve
 from accord.core.release import NoAnswer, Release, ran
 from accord.core.secret import PrivateRandomness, require_private, two_sided_geometric
 from accord.core.votes import Tally, law_of, tally
 
 __all__ = [
+    "Rule",
     "StableMode",
     "half_gap",
     "least",
@@ -28,6 +30,8 @@ __all__ = [
     "tail",
 ]
 
+
+Rule: TypeAlias = Literal["exclusive", "distance", "proportional"]
 
 _SMALLEST_DISTANCE_EPSILON = Fraction(1, 1000)
 _MOST_VOTES = 20_000
@@ -43,6 +47,8 @@ class StableMode:
     - Privacy: (epsilon, delta)-DP when one of k voters changes its vote to anything, an abstention included; exactly.
     - Law, ``rule="exclusive"``: a value with n votes is released with probability exactly ``curve[n] / 2^128``, at
       most one value, see `exclusive_curve`. Meets the lower bound on votes that holds for every rule.
+    - Law, ``rule="proportional"``: a value with n votes is released with probability exactly ``curve[n] / 2^128``, see
+      `proportional_curve`: nearly n / k, and at least ``s / (k + s)`` is left for no answer. No majority is needed.
     - Law, ``rule="distance"``: the most frequent value (ties: the least canonical bytes) is released if
       ``ceil((n1 - n2) / 2) + noise`` reaches a threshold; the noise is two-sided geometric with a rational ratio.
     - Agreement: `acceptance` and `votes_needed` are exact probabilities.
@@ -61,10 +67,13 @@ class StableMode:
         "exclusive" (the default) releases a value that has a majority of all k voters, by few votes more than half.
         "distance" (the form found in the literature) releases the most frequent value if it leads the next by enough,
         majority or not: take it where the votes go to many values. Where all agree it needs about twice as many votes.
+        "proportional" releases a value nearly as often as voters vote for it: take it where a draw from the voters'
+        common law is wanted, not its mode.
 
     Source
     ------
-    Theory S8 ("exclusive"), L6 ("distance"); docs/proofs/stable-mode.md.
+    Theory S8 ("exclusive"), L6 ("distance"), S13 ("proportional"); docs/proofs/stable-mode.md, and
+    docs/proofs/proportional.md.
 
     Examples
     --------
@@ -84,11 +93,11 @@ class StableMode:
 
     epsilon: Fraction
     delta: Fraction
-    rule: Literal["exclusive", "distance"] = "exclusive"
+    rule: Rule = "exclusive"
 
-    def __init__(self, *, epsilon: Number, delta: Number, rule: Literal["exclusive", "distance"] = "exclusive") -> None:
-        if rule not in {"exclusive", "distance"}:
-            raise InvalidParameter("rule must be 'exclusive' or 'distance'.")
+    def __init__(self, *, epsilon: Number, delta: Number, rule: Rule = "exclusive") -> None:
+        if rule not in {"exclusive", "distance", "proportional"}:
+            raise InvalidParameter("rule must be 'exclusive', 'distance' or 'proportional'.")
         loss = _check.epsilon(epsilon)
         if rule == "distance" and loss < _SMALLEST_DISTANCE_EPSILON:
             raise InvalidParameter("epsilon must be at least 1/1000 for the distance rule: use rule='exclusive'.")
@@ -130,14 +139,18 @@ class StableMode:
         """
         source = require_private(randomness)
         counted = tally(votes)
-        winner = self._exclusive(counted, source) if self.rule == "exclusive" else self._by_distance(counted, source)
+        winner = self._by_distance(counted, source) if self.rule == "distance" else self._by_curve(counted, source)
         return Release(
             NoAnswer if winner is None else counted.values[winner],
             *ran(self, self.guarantee),
         )
 
-    def _exclusive(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
-        curve = exclusive_curve(self.epsilon, self.delta, votes=counted.voters)
+    def _curve(self, votes: int) -> tuple[int, ...]:
+        make = exclusive_curve if self.rule == "exclusive" else proportional_curve
+        return make(self.epsilon, self.delta, votes=votes)
+
+    def _by_curve(self, counted: Tally, randomness: PrivateRandomness) -> bytes | None:
+        curve = self._curve(counted.voters)
         draw = randomness.bits(CHANCE_BITS)
         ends = accumulate(curve[count] for count in counted.counts.values())
         return next((key for key, end in zip(counted.counts, ends, strict=True) if draw < end), None)
@@ -160,8 +173,8 @@ class StableMode:
 
         """
         counted = tally(votes)
-        if self.rule == "exclusive":
-            curve = exclusive_curve(self.epsilon, self.delta, votes=counted.voters)
+        if self.rule != "distance":
+            curve = self._curve(counted.voters)
             return law_of(
                 (counted.values[key], key, Fraction(curve[count], 2**CHANCE_BITS))
                 for key, count in counted.counts.items()
@@ -178,8 +191,8 @@ class StableMode:
     def acceptance(self, count: int, *, votes: int) -> Fraction:
         """Return the exact probability that ``count`` of ``votes`` votes are enough, the rest all different.
 
-        Under "exclusive" the rest does not matter. Under "distance" a value with one vote of several is taken to
-        win the tie.
+        Under "exclusive" and "proportional" the rest does not matter. Under "distance" a value with one vote of several
+        is taken to win the tie.
 
         Raises
         ------
@@ -189,8 +202,8 @@ class StableMode:
         """
         votes = _check.integer("votes", votes, least=1)
         count = _check.integer("count", count, least=0, most=votes)
-        if self.rule == "exclusive":
-            return Fraction(exclusive_curve(self.epsilon, self.delta, votes=votes)[count], 2**CHANCE_BITS)
+        if self.rule != "distance":
+            return Fraction(self._curve(votes)[count], 2**CHANCE_BITS)
         if count == 0:
             return Fraction(0)
         return self._passes(half_gap(count, 1 if count < votes else 0))
@@ -204,7 +217,8 @@ class StableMode:
             Strictly between 0 and 1.
         agreement
             Share of the k votes that agree, rounded down to ``floor(agreement * k)`` votes; the others are all
-            different. Above 0, at most 1; above 1/2 for the exclusive rule. Give "0.7" rather than the float 0.7, which
+            different. Above 0, at most 1; above 1/2 for the exclusive rule, above
+            ``1 - failure`` for the proportional one. Give "0.7" rather than the float 0.7, which
             is a little less.
 
         Raises
@@ -219,6 +233,10 @@ class StableMode:
             raise InvalidParameter("agreement must be above 0 and at most 1.")
         if self.rule == "exclusive" and share <= Fraction(1, 2):
             raise InvalidParameter("agreement must be above 1/2 for the exclusive rule: below it, use BestOfDraws.")
+        if self.rule == "proportional" and share <= target:
+            raise InvalidParameter(
+                "agreement must be above 1 - failure: a value is released about as often as voted for."
+            )
 
         def enough(winners: int) -> bool:
             return self.acceptance(winners, votes=math.ceil(winners / share)) >= target
