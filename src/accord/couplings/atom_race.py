@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import Distribution, Premises
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open
+from accord.core.points import PointsCoupling
+from accord.core.shared import SharedRandomness, mix, uniform_open
 from accord.distributions import Atoms, Categorical, Mixture, PointMass
 from accord.distributions.categorical import label_array
 
@@ -104,7 +104,7 @@ class ListsAtoms(Distribution, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtomRace:
+class AtomRace(PointsCoupling):
     """Couple laws of finite or countable support on a universe of labels that is never listed.
 
     Every label y has an arrival ``E_y ~ Exp(1)`` that is computed from the shared key, the draw and the bytes of y. A
@@ -117,8 +117,7 @@ class AtomRace:
       its support, up to m.
     - Agreement, for one record: that of one race on the union of the supports, ``agreement(P, Q)``; at least
       ``(1 - TV) / (1 + TV)``. Record by record, for l records: the power l of that, which is worse than a joint race.
-    - Isolation: a block's key is a function of its own law, the public parameters and the shared key. No order of
-      labels, of a dict or of the laws matters, and no hash seed of Python.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Labels: -0.0 is 0.0, and 1.0 is 1; True is not 1. A law with a NaN label abstains.
     - Not promised: any privacy; a joint coupling of several records, for which `RaceCoupling` needs a public list.
 
@@ -152,57 +151,29 @@ class AtomRace:
             raise InvalidParameter("record_by_record must be True or False.")
         object.__setattr__(self, "most_atoms", _check.integer("most_atoms", self.most_atoms, least=1))
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's key is a function of law i, public values and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:
         """Return marginals, and the agreement of one record; tuples are raced record by record."""
         return Premises(marginals=True, agreement="tuples" if records == 1 else "records")
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the laws, ``draws`` times independently.
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Race":
+        """Return the arrivals of all labels.
 
-        Parameters
-        ----------
-        laws
-            `Categorical`, `PointMass`, `Atoms` without a rest, mixtures of these, and laws with `support_atoms`.
-            Anything else, and whatever goes wrong inside a law, is `ABSTAIN` for that block.
-        records
-            Length of a tuple: 1, or any with ``record_by_record``.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
+        Laws are `Categorical`, `PointMass`, `Atoms` without a rest, mixtures of these, and laws with `support_atoms`.
 
         Raises
         ------
         InvalidParameter
-            If several records are asked for without ``record_by_record``, or a number is out of its range.
+            If several records are asked for without ``record_by_record``.
 
         """
         size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
-        shared = require_shared(shared)
         if size > 1 and not self.record_by_record:
             raise InvalidParameter(
                 "records must be 1: without a public list of labels several records can only be coupled one by one, "
                 "which agrees less often. Ask for that with record_by_record=True, or list the labels and take "
                 "RaceCoupling."
             )
-        race = _Race(shared, records=size, draws=rounds)
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            found = self._votes(law, race)
-            if found is not None:
-                keys[:, block] = found
-        return Coupled(keys=keys, decode=_decode)
-
-    def _votes(self, law: object, race: "_Race") -> list[bytes] | None:
-        return alone(lambda: race.votes(*_atoms(law, most=self.most_atoms)), failed=None)
+        return _Race(shared, records=size, draws=draws, most_atoms=self.most_atoms)
 
 
 @final
@@ -212,9 +183,10 @@ class _Race:
     What is remembered between laws is a function of labels, key and draw alone, so it is the same whoever asks first.
     """
 
-    __slots__ = ("_arrivals", "_draws", "_key", "_last", "_records", "_tags")
+    __slots__ = ("_arrivals", "_draws", "_key", "_last", "_most", "_records", "_tags")
 
-    def __init__(self, shared: SharedRandomness, *, records: int, draws: int) -> None:
+    def __init__(self, shared: SharedRandomness, *, records: int, draws: int, most_atoms: int) -> None:
+        self._most = most_atoms
         self._key = shared.stream("atom race", "labels").bytes(32)
         self._records = records
         rows = np.array([(draw, record) for draw in range(draws) for record in range(records)], dtype=np.int64)
@@ -223,17 +195,9 @@ class _Race:
         self._last = b""
         self._arrivals: _Floats = np.zeros((0, 0))
 
-    def votes(self, names: list[bytes], masses: _Floats) -> list[bytes]:
-        """Return one law's vote in each draw: the bytes of its labels, each after its length.
-
-        Parameters
-        ----------
-        names
-            Distinct bytes of labels, sorted, so that a tie goes to the least of them.
-        masses
-            Their weights, shape (n,), positive.
-
-        """
+    def votes(self, law: object) -> list[bytes]:
+        """Return one law's vote in each draw: the bytes of its labels, each after its length."""
+        names, masses = _atoms(law, most=self._most)
         tags = np.array([self._tag(name) for name in names], dtype=np.uint64)
         logs = np.log(masses)
         step = max(1, _CELLS_AT_ONCE // len(names))
@@ -244,6 +208,10 @@ class _Race:
             winners = np.concatenate([(_log_arrivals(tags, part) - logs).argmin(axis=1) for part in parts])
         framed = {winner: struct.pack("<Q", len(names[winner])) + names[winner] for winner in set(winners.tolist())}
         return [b"".join(map(framed.__getitem__, row)) for row in winners.reshape(-1, self._records).tolist()]
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:  # noqa: ARG002 - labels look alike in every draw
+        """Return the records of a key, shape (l, 1)."""
+        return label_array([label_of(name) for name in split(key)])[:, None]
 
     def _all_arrivals(self, tags: _Words) -> _Floats:
         known = tags.tobytes()
@@ -266,7 +234,10 @@ def _log_arrivals(tags: _Words, draws: _Words) -> _Floats:
 
 
 def _atoms(law: object, *, most: int) -> tuple[list[bytes], _Floats]:
-    """Return the labels of positive weight as sorted bytes, and their weights; it raises for a law that has no list."""
+    """Return the labels of positive weight as sorted bytes, so that a tie goes to the least, and their weights.
+
+    It raises for a law that has no list.
+    """
     gathered: dict[bytes, float] = {}
     for labels, masses in _lists(law):
         if len(labels) != len(masses) or len(labels) > most:
@@ -296,8 +267,3 @@ def _lists(law: object) -> Iterator[tuple[Sequence[Hashable], Sequence[float]]]:
         yield law.support_atoms(_LISTED_MASS)
     else:
         raise InvalidParameter("a law must be able to list its labels.")
-
-
-def _decode(draw: int, key: bytes) -> NDArray[Any]:  # noqa: ARG001 - labels look alike in every draw
-    """Return the records of a key, shape (l, 1)."""
-    return label_array([label_of(name) for name in split(key)])[:, None]

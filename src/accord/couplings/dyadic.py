@@ -1,19 +1,17 @@
 """Coupled numbers of any laws on a line: races down a tree over the doubles, without bounds and without a reference."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Premises
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
+from accord.core.points import PointsCoupling
+from accord.core.shared import SharedRandomness, mix, uniform_open, word_at
 from accord.distributions import OnALine, on_a_line
 
 __all__ = [
@@ -84,7 +82,7 @@ _WHOLE = 1e-9
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class DyadicCoupling:
+class DyadicCoupling(PointsCoupling):
     """Couple single numbers of laws on R that know the probabilities of intervals.
 
     The doubles, in their order, are the leaves of a public tree: sign and exponent come first, then the mantissa. A
@@ -100,7 +98,7 @@ class DyadicCoupling:
       the path, in expectation. So disagreement is at most the sum over the levels of the mean ``2 TV / (1 + TV)``. This
       is worse than one race on all doubles would be, most where the laws' width falls between two levels: 1.3 to 1.7
       times TV was seen for close laws, against 1.4 or less.
-    - Isolation: a vote is a function of one law, public values and the shared key, in a loop over laws.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - A law whose intervals do not add up, are NaN, negative or miss a part of the mass abstains, alone.
     - Draws are independent of each other. NaN and infinities are never voted; -0.0 is 0.0.
     - Not promised: any privacy; agreement of tuples that is better than that of their records one by one.
@@ -142,76 +140,49 @@ class DyadicCoupling:
             raise InvalidParameter("record_by_record must be True or False.")
         object.__setattr__(self, "record_by_record", record_by_record)
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
         """Return marginals; down a tree two laws part more often than 2 TV allows."""
         return Premises(marginals=True, agreement=None)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the laws, ``draws`` times independently.
-
-        Parameters
-        ----------
-        laws
-            Any law for which `accord.distributions.on_a_line` holds; anything else is `ABSTAIN` for that block.
-        records
-            1, or more with ``record_by_record``.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Tree":
+        """Return the tree of all draws; laws are those for which `accord.distributions.on_a_line` holds."""
         size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
         if size > 1 and not self.record_by_record:
             raise InvalidParameter(
                 "records must be 1: several are coupled one by one, which agrees rarely; if that is meant, give "
                 "record_by_record=True."
             )
-        tree = _Tree(require_shared(shared), depth=_SIGN_AND_EXPONENT + self.resolution, bits=self.node_bits)
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            if law is ABSTAIN:
-                continue
-            votes = alone(partial(tree.votes, law, rounds, size), failed=None)
-            if votes is not None:
-                keys[:, block] = votes
-        return Coupled(keys=keys, decode=_decode)
-
-
-def _decode(draw: int, key: bytes) -> _Floats:  # noqa: ARG001 - the same in every draw
-    """Return the records of a vote, shape (l, 1)."""
-    return np.frombuffer(key, dtype="<f8").astype(np.float64)[:, None]
+        return _Tree(shared, records=size, draws=draws, depth=_SIGN_AND_EXPONENT + self.resolution, bits=self.node_bits)
 
 
 @final
 class _Tree:
     """The tree and its arrivals: those of a node's children are a function of key, draw, record and node."""
 
-    def __init__(self, shared: SharedRandomness, *, depth: int, bits: int) -> None:
+    def __init__(self, shared: SharedRandomness, *, records: int, draws: int, depth: int, bits: int) -> None:
         self._shared = shared
+        self._records = records
+        self._draws = draws
         self._depth = depth
         self._levels = [(done, min(bits, depth - done)) for done in range(0, depth, bits)]
 
-    def votes(self, law: object, draws: int, records: int) -> list[bytes] | None:
-        """Return one law's vote in each draw, or None if it is not on a line."""
+    def votes(self, law: object) -> list[bytes] | Abstain:
+        """Return one law's vote in each draw; a law that is not on a line abstains."""
         found = on_a_line(law)
         if found is None:
-            return None
+            return ABSTAIN
         votes: list[bytes] = []
-        step = max(1, _AT_ONCE // (records << self._levels[0][1]))
-        for start in range(0, draws, step):
-            chunk = np.arange(start, min(draws, start + step))
-            values = self.values(found, np.repeat(chunk, records), np.tile(np.arange(records), len(chunk)))
-            votes += values.astype("<f8").view(f"V{8 * records}").tolist()
+        step = max(1, _AT_ONCE // (self._records << self._levels[0][1]))
+        for start in range(0, self._draws, step):
+            chunk = np.arange(start, min(self._draws, start + step))
+            places = np.tile(np.arange(self._records), len(chunk))
+            values = self.values(found, np.repeat(chunk, self._records), places)
+            votes += values.astype("<f8").view(f"V{8 * self._records}").tolist()
         return votes
+
+    def decode(self, draw: int, key: bytes) -> _Floats:  # noqa: ARG002 - the same in every draw
+        """Return the records of a vote, shape (l, 1)."""
+        return np.frombuffer(key, dtype="<f8").astype(np.float64)[:, None]
 
     def values(self, law: OnALine, draws: NDArray[np.int64], records: NDArray[np.int64]) -> _Floats:
         """Return one law's number in each of these (draw, record), shape (n,)."""

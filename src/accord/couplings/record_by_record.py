@@ -10,53 +10,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Premises, StatesPremises
+from accord.core.coupling import ABSTAIN, Abstain, Coupling, Premises, StatesPremises, Vote
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, require_shared
+from accord.core.points import BatchedPoints, PointsCoupling, Votes, points_of
+from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import split
 
 __all__ = [
+    "Joined",
     "RecordByRecord",
-    "joined",
 ]
 
 
 Tables = list[NDArray[Any]]
 
 
-def joined(parts: Sequence[Coupled], *, put: Callable[[Tables], NDArray[Any]]) -> Coupled:
-    """Return votes that stand for all parts, each after its length; a block abstains where it does for one of them.
+@final
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Points of several parts: a vote stands for all of them, each after its length.
+
+    A law abstains in a draw where it does for one of the parts.
 
     Parameters
     ----------
     parts
-        At least one, each of shape (draws, k).
+        At least one.
+    ask
+        What each part is shown of a law, in order.
     put
         Makes the records of a tuple from those of its parts.
 
     """
-    keys = np.full(parts[0].keys.shape, ABSTAIN, dtype=object)
-    for place in np.ndindex(*keys.shape):
-        found = [part.keys[place] for part in parts]
-        if all(isinstance(key, bytes) for key in found):
-            keys[place] = b"".join(struct.pack("<Q", len(key)) + key for key in found)
-    return Coupled(keys=keys, decode=_Decoder(tuple(part.decode for part in parts), put))
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Decoder:
-    parts: tuple[Callable[[int, bytes], NDArray[Any]], ...]
+    parts: tuple[BatchedPoints, ...]
+    ask: Callable[[Any], Sequence[Any]]
     put: Callable[[Tables], NDArray[Any]]
 
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
+    def prepare(self, law: object) -> list[Any] | Abstain:
+        """Return what the parts prepare of one law."""
+        found = [part.prepare(own) for part, own in zip(self.parts, self.ask(law), strict=True)]
+        return ABSTAIN if any(one is ABSTAIN for one in found) else found
+
+    def votes_of(self, prepared: Sequence[Sequence[Any]]) -> list[Votes]:
+        """Return the parts' votes, joined law by law."""
+        columns = [part.votes_of([law[place] for law in prepared]) for place, part in enumerate(self.parts)]
+        return [_joined(own) for own in zip(*columns, strict=True)]
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         """Return the records, shape (l, d)."""
-        return self.put([part(draw, piece) for part, piece in zip(self.parts, split(key), strict=True)])
+        return self.put([part.decode(draw, piece) for part, piece in zip(self.parts, split(key), strict=True)])
+
+
+def _joined(votes: Sequence[Votes]) -> Votes:
+    """Return one law's votes from those of its parts."""
+    given = [own for own in votes if own is not ABSTAIN]
+    if len(given) < len(votes):
+        return ABSTAIN
+    found: list[Vote] = []
+    for pieces in zip(*given, strict=True):
+        whole = [struct.pack("<Q", len(key)) + key for key in pieces if isinstance(key, bytes)]
+        found.append(b"".join(whole) if len(whole) == len(pieces) else ABSTAIN)
+    return found
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class RecordByRecord:
+class RecordByRecord(PointsCoupling):
     """Couple the l records of a tuple one by one, each with a shared key of its own.
 
     This throws agreement away: it is here to compare with, and for laws that nothing couples jointly.
@@ -122,28 +142,14 @@ class RecordByRecord:
         agreement = one.agreement if records == 1 or one.agreement is None else "records"
         return Premises(marginals=one.marginals, agreement=agreement)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
-
-        Parameters
-        ----------
-        laws
-            What ``single`` takes.
-        records, draws
-            At least 1.
-        shared
-            The key that all blocks share; secret and fresh where ``single`` wants it so.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> Joined:
+        """Return the points of ``single``, under a key of its own for each record."""
         size = _check.integer("records", records, least=1)
-        shared = require_shared(shared)
-        coupled = [
-            self.single.couple(laws, records=1, draws=draws, shared=shared.child("record", place))
+        parts = [
+            points_of(self.single, records=1, draws=draws, shared=shared.child("record", place))
             for place in range(size)
         ]
-        return joined(coupled, put=_one_below_another)
+        return Joined(tuple(parts), ask=lambda law: [law] * size, put=_one_below_another)
 
 
 def _one_below_another(rows: list[NDArray[Any]]) -> NDArray[Any]:

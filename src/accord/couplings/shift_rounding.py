@@ -3,17 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Premises
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
+from accord.core.points import PointsCoupling
+from accord.core.shared import SharedRandomness, mix, uniform_open, word_at
 from accord.couplings.lattice.cells import Floats, Integers, centred_basis
 from accord.distributions import Normal, PointMass
 
@@ -26,7 +25,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShiftRounding:
+class ShiftRounding(PointsCoupling):
     """Round the parameters of normal laws on R^d to a lattice whose shift all blocks share.
 
     A law's log scales, then the columns of its Cholesky factor, then its mean are cut into cells, each in the frame and
@@ -41,7 +40,7 @@ class ShiftRounding:
     -----------------
     - Agreement: while the cells chosen so far agree, two laws part in the next coordinate with probability exactly
       ``min(1, |difference| / width)``: the total variation of the uniform laws on two shifted cells (theory S5).
-    - Isolation: a vote is a function of one law, public values and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Equivariance: the joint law of votes and errors is the same after any affine map with a lower triangular matrix
       of positive diagonal.
     - Not promised: that the records follow the law (their mean and scatter are rounded ones); any privacy.
@@ -74,11 +73,6 @@ class ShiftRounding:
         object.__setattr__(self, "step", _width("step", self.step))
 
     @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i and the shared key alone."""
-        return True
-
-    @property
     def least_records(self) -> int:
         """Fewer records than this have no covariance of full rank: d + 2."""
         return self.dimension + 2
@@ -87,37 +81,15 @@ class ShiftRounding:
         """Return nothing: parameters are rounded, and agreement is by their distances."""
         return Premises(marginals=False, agreement=None)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the laws in ``draws`` independent draws.
-
-        Parameters
-        ----------
-        laws
-            `Normal` laws on R^d; anything else is `ABSTAIN` for that block.
-        records
-            Sets the resolution, and the number of records that a vote stands for; at least `least_records`.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Cells":
+        """Return the lattices of all draws; laws are `Normal` ones on R^d, and ``records`` sets the resolution."""
         records = _check.integer("records", records, least=self.least_records)
-        draws = _check.integer("draws", draws, least=1)
-        cells = _Cells(require_shared(shared), dimension=self.dimension, records=records, step=self.step)
-        keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            votes = alone(partial(cells.all_votes, law, draws=draws), failed=None)
-            if votes is not None:
-                keys[:, block] = votes
-        return Coupled(keys=keys, decode=cells.decode)
+        return _Cells(shared, dimension=self.dimension, records=records, draws=draws, step=self.step)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterRounding:
+class ParameterRounding(PointsCoupling):
     """Round vectors of parameters, given as point masses, to a lattice of public widths whose shift all blocks share.
 
     For models that no other coupling knows: let the learner return `PointMass` of its parameters (in coordinates where
@@ -128,7 +100,7 @@ class ParameterRounding:
     - Law: a vote stands for the centre of a cell that is uniform around the vector, independently in each coordinate.
     - Agreement: two vectors agree with probability exactly ``prod_i (1 - min(1, |difference_i| / width_i))``, the best
       that is possible for cells that are uniform around both in one coordinate (theory S5).
-    - Isolation: a vote is a function of one law, public values and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Not promised: any privacy; any use of cells much narrower than the spread of the blocks' parameters.
 
     Parameters
@@ -158,65 +130,50 @@ class ParameterRounding:
         _check.at_least_one("widths", listed)
         object.__setattr__(self, "widths", tuple(_width("widths", width) for width in listed))
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
         """Return nothing: parameters are rounded, and agreement is by their distances."""
         return Premises(marginals=False, agreement=None)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the laws in ``draws`` independent draws.
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Shifts":
+        """Return the shifts of all draws.
 
-        Parameters
-        ----------
-        laws
-            `PointMass` of as many numbers as there are widths; anything else is `ABSTAIN` for that block.
-        records
-            How often the released vector is repeated, at least 1.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
+        Laws are `PointMass` of as many numbers as there are widths; ``records`` is how often the released vector is
+        repeated.
         """
-        size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
-        shared = require_shared(shared)
-        widths = np.array(self.widths)
+        return _Shifts(shared, widths=self.widths, records=_check.integer("records", records, least=1), draws=draws)
 
-        def shifts(chosen: Integers) -> Floats:
-            states = shared.hash_rows(chosen[:, None], "parameter rounding", "draw")
-            return uniform_open(word_at(states[:, None], np.arange(len(widths))))
 
-        def decode(draw: int, key: bytes) -> Floats:
-            cell = np.frombuffer(key, dtype="<i8") + 0.5 - shifts(np.array([draw]))
-            return np.repeat(cell * widths, size, axis=0)
+@final
+class _Shifts:
+    """One shift for each coordinate and draw."""
 
-        all_shifts = shifts(np.arange(rounds))
+    def __init__(self, shared: SharedRandomness, *, widths: tuple[float, ...], records: int, draws: int) -> None:
+        self._shared = shared
+        self._widths = np.array(widths)
+        self._records = records
+        self._shifts = self._of(np.arange(draws))
 
-        def votes(law: PointMass) -> list[bytes] | None:
-            vector = np.array(law.vector, dtype=np.float64)
-            if vector.shape != widths.shape:
-                return None
-            index = np.floor(vector / widths + all_shifts)
-            if not (np.abs(index) < _LARGEST_INDEX).all():
-                return None
-            keys: list[bytes] = index.astype("<i8").view(f"V{8 * len(widths)}").ravel().tolist()
-            return keys
+    def _of(self, draws: Integers) -> Floats:
+        states = self._shared.hash_rows(draws[:, None], "parameter rounding", "draw")
+        return uniform_open(word_at(states[:, None], np.arange(len(self._widths))))
 
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            if type(law) is not PointMass:
-                continue
-            found = alone(partial(votes, law), failed=None)
-            if found is not None:
-                keys[:, block] = found
-        return Coupled(keys=keys, decode=decode)
+    def votes(self, law: object) -> list[bytes] | Abstain:
+        """Return the cell of one law's vector in each draw."""
+        if type(law) is not PointMass:
+            return ABSTAIN
+        vector = np.array(law.vector, dtype=np.float64)
+        if vector.shape != self._widths.shape:
+            return ABSTAIN
+        index = np.floor(vector / self._widths + self._shifts)
+        if not (np.abs(index) < _LARGEST_INDEX).all():
+            return ABSTAIN
+        votes: list[bytes] = index.astype("<i8").view(f"V{8 * len(self._widths)}").ravel().tolist()
+        return votes
+
+    def decode(self, draw: int, key: bytes) -> Floats:
+        """Return the centre of a cell, once for each record."""
+        cell = np.frombuffer(key, dtype="<i8") + 0.5 - self._of(np.array([draw]))
+        return np.repeat(cell * self._widths, self._records, axis=0)
 
 
 @final
@@ -233,29 +190,29 @@ class _Parameters:
 class _Cells:
     """The lattices of all draws. A shift is a function of key, draw, and the cells of the coordinates before."""
 
-    def __init__(self, shared: SharedRandomness, *, dimension: int, records: int, step: float) -> None:
+    def __init__(self, shared: SharedRandomness, *, dimension: int, records: int, draws: int, step: float) -> None:
         self._shared = shared
+        self._draws = draws
         self._dimension = dimension
         self._records = records
         self._width = step / math.sqrt(records)
 
-    def all_votes(self, law: Distribution | Abstain, *, draws: int) -> list[object]:
-        """Return one law's cells in the first draws, some at a time."""
-        size = max(1, _AT_ONCE // self._dimension**2)
-        chunks = [np.arange(start, min(draws, start + size)) for start in range(0, draws, size)]
-        return [vote for chunk in chunks for vote in self.votes(law, chunk)]
-
-    def votes(self, law: Distribution | Abstain, draws: Integers) -> list[object]:
-        """Return one law's cells in these draws, as bytes."""
+    def votes(self, law: object) -> list[bytes] | Abstain:
+        """Return one law's cells in each draw, as bytes; some draws at a time."""
         if type(law) is not Normal or law.dimension != self._dimension:
-            return [ABSTAIN] * len(draws)
+            return ABSTAIN
+        size = max(1, _AT_ONCE // self._dimension**2)
+        chunks = [np.arange(start, min(self._draws, start + size)) for start in range(0, self._draws, size)]
+        return [vote for chunk in chunks for vote in self._votes(law, chunk)]
+
+    def _votes(self, law: Normal, draws: Integers) -> list[bytes]:
         factor = np.asarray(law.cholesky, dtype=np.float64)
         spread = np.diag(factor).copy()
         law_parameters = _Parameters(np.log(spread), factor / spread, np.asarray(law.mean, dtype=np.float64))
         with np.errstate(all="ignore"):
             cells, _ = self._walk(draws, law=law_parameters)
         width = 8 * cells.shape[1]
-        found: list[object] = np.ascontiguousarray(cells.astype("<i8")).view(f"V{width}").ravel().tolist()
+        found: list[bytes] = np.ascontiguousarray(cells.astype("<i8")).view(f"V{width}").ravel().tolist()
         return found
 
     def decode(self, draw: int, key: bytes) -> Floats:

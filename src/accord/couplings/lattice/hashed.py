@@ -1,7 +1,6 @@
 """Hashed lattice for any laws with bounded densities on R^D: no public reference, no bounds on the data, any scale."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -9,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Measure, Premises, Vote
+from accord.core.coupling import Distribution, Measure, Premises
 from accord.core.errors import FitFailed, InvalidParameter
+from accord.core.points import PointsCoupling
 from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open, word_at
 from accord.distributions import Exponential, Gamma, Mixture, Normal, Piecewise, Product, Uniform
 
@@ -251,7 +250,7 @@ _POINTS_A_CELL = 1.0
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class HashedLattice:
+class HashedLattice(PointsCoupling):
     """Couple single records from laws on R^D by one shared race over Lebesgue measure.
 
     Shared Poisson points (y, t), of unit rate in space and time, are cut by their time into layers ``[2^j, 2^(j+1))``,
@@ -265,8 +264,7 @@ class HashedLattice:
       earlier than all layers) and double precision.
     - Agreement: two laws agree with probability ``int dy / int max(p(x)/p(y), q(x)/q(y)) dx``, at least
       ``(1 - TV) / (1 + TV)``.
-    - Isolation: a vote is computed from one law and the shared key alone. A law that needs more than ``most_cells``
-      cells in a layer, has no bounded density, or fails in any way abstains, and nobody else does.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Cost: about 40, 60, 600 and 3e4 cells a law and draw at D = 1, 2, 5 and 9 for laws that are about as wide in all
       directions (a condition number of 10 in the covariance: 2 and 10 times as many at D = 5 and 9). A condition number
       of 1e4 takes 150 cells at D = 2, 1e4 at D = 5, and is beyond the cap at D = 9: the law abstains. Where columns
@@ -326,46 +324,30 @@ class HashedLattice:
         object.__setattr__(self, "record_by_record", bool(record_by_record))
         object.__setattr__(self, "most_cells", _check.integer("most_cells", most_cells, least=1))
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:
         """Return marginals, and the agreement of one record; tuples are raced record by record."""
         return Premises(marginals=True, agreement="tuples" if records == 1 else "records")
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the records of all laws, ``draws`` times independently.
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Points":
+        """Return the points of all draws.
 
-        Parameters
-        ----------
-        laws
-            Laws with `log_density_bound`, such as `Normal`, `Uniform`, `Piecewise`, `Exponential`, `Gamma` of a shape
-            of at least 1, and mixtures and products of them; a law of your own needs a method ``reach()`` too: two
-            corners of a box that holds all but 1e-9 of its mass.
-        records
-            1, unless ``record_by_record``.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
+        Laws are those with `log_density_bound`, such as `Normal`, `Uniform`, `Piecewise`, `Exponential`, `Gamma` of a
+        shape of at least 1, and mixtures and products of them; a law of your own needs a method ``reach()`` too: two
+        corners of a box that holds all but 1e-9 of its mass.
+
+        Raises
+        ------
+        InvalidParameter
+            If several records are asked for without ``record_by_record``.
 
         """
         size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
         if size > 1 and not self.record_by_record:
             raise InvalidParameter(
                 "records must be 1: records that are coupled one by one agree far less often than a tuple coupled as a "
                 "whole. Take NormalLattice or another coupling of statistics, or ask for record_by_record=True."
             )
-        points = _Points(self, records=size, draws=rounds, shared=require_shared(shared))
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            keys[:, block] = points.votes(law)
-        return Coupled(keys=keys, decode=points.decode)
+        return _Points(self, records=size, draws=draws, shared=shared)
 
     def cells_read(self, law: Distribution, *, draws: int, shared: SharedRandomness) -> NDArray[np.int64]:
         """Return how many cells one law reads in each draw, shape (draws,): its cost, which tells of the data.
@@ -427,16 +409,10 @@ class _Points:
         places: Floats = (cells + offsets) * self._side(layer)
         return places
 
-    def votes(self, law: Distribution | Abstain) -> list[Vote]:
-        """Return one law's vote in each draw. Whatever goes wrong is this law's abstention."""
-        draws = len(self._words) // self._records
-        if law is ABSTAIN:
-            return [ABSTAIN] * draws
-        found = alone(lambda: self.race(BoundedLaw.seen(law, units=np.array(self._coupling.units))), failed=None)
-        if found is None:
-            return [ABSTAIN] * draws
-        rows = found[0].astype("<i8").reshape(draws, -1)
-        return [row.tobytes() for row in rows]
+    def votes(self, law: Distribution) -> list[bytes]:
+        """Return one law's vote in each draw."""
+        rows, _ = self.race(BoundedLaw.seen(law, units=np.array(self._coupling.units)))
+        return [row.tobytes() for row in rows.astype("<i8").reshape(len(self._words) // self._records, -1)]
 
     def race(self, law: BoundedLaw) -> tuple[Integers, NDArray[np.int64]]:
         """Return the winner's (layer, cell, number) in each race, shape (n, D + 2), and how many cells each race read.

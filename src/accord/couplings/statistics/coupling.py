@@ -1,18 +1,15 @@
 """Tuples by sufficient statistics: couple a sum, a scatter or counts once, and draw the records afterwards."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Premises, Vote
+from accord.core.coupling import Coupling, Distribution, Premises, Vote
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, require_shared
+from accord.core.points import PointsCoupling
+from accord.core.shared import SharedRandomness
 from accord.couplings.lattice.cells import CellRace
 from accord.couplings.lattice.normal import NormalLattice
 from accord.couplings.race import RaceCoupling
@@ -23,9 +20,9 @@ from accord.distributions import Categorical, Exponential, Gamma, Normal, PointM
 
 __all__ = ["ProductCoupling", "StatisticCoupling", "coupling_for"]
 
-_Raced = PoissonSum | ExponentialSum | GammaStatistic
+_Statistic = PoissonSum | ExponentialSum | GammaStatistic
 
-_STATISTICS: Final[dict[type, type[_Raced | PointValue]]] = {
+_STATISTICS: Final[dict[type, type[_Statistic | PointValue]]] = {
     Poisson: PoissonSum,
     Exponential: ExponentialSum,
     Gamma: GammaStatistic,
@@ -35,7 +32,7 @@ _STATISTICS: Final[dict[type, type[_Raced | PointValue]]] = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class StatisticCoupling:
+class StatisticCoupling(PointsCoupling):
     """Couple tuples of l records from one family by one race on their sufficient statistic, with no bounds on the data.
 
     Given the statistic, the records have the same law for every member of the family, so agreement on the statistic is
@@ -56,7 +53,7 @@ class StatisticCoupling:
       left out; 1e-9 for gamma laws) and double precision.
     - Agreement: that of theory S1 for the laws of the tuples, at least ``(1 - t) / (1 + t)`` where t is their total
       variation; for point masses 1 or 0.
-    - Isolation: a vote is computed from one law and the shared key alone, in a loop over laws, one at a time.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Equivariance: one factor in all scales of exponential or gamma laws leaves the law of the votes as it is.
     - Cost: a few points a law and draw; for gamma laws some dozens, hundreds below 30 records, each of l numbers (laws
       that reach the same points share them).
@@ -92,11 +89,6 @@ class StatisticCoupling:
             raise InvalidParameter("family must be Poisson, Exponential, Gamma or PointMass, the class itself.")
 
     @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i, public values and the shared key alone."""
-        return True
-
-    @property
     def least_records(self) -> int:
         """Smaller tuples are refused: 12 for gamma laws, whose shape one record does not show, 1 for the others."""
         return _STATISTICS[self.family].least_records
@@ -105,37 +97,14 @@ class StatisticCoupling:
         """Return marginals, and agreement by the total variation of tuples."""
         return Premises(marginals=True, agreement="tuples")
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
-
-        Parameters
-        ----------
-        laws
-            Laws of the family, by exact type. Anything else, and whatever goes wrong with one law, is `ABSTAIN` for
-            that block alone.
-        records
-            Length l of a tuple, at least `least_records`.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Raced | _Constant":
+        """Return the points of all draws; laws are of the family, by exact type, tuples of at least `least_records`."""
         size = _check.integer("records", records, least=self.least_records)
-        rounds = _check.integer("draws", draws, least=1)
         statistic = _STATISTICS[self.family](size)
-        key = require_shared(shared).child("statistic", statistic.name)
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
         if isinstance(statistic, PointValue):
-            for block, law in enumerate(laws):
-                keys[:, block] = _guarded(partial(_constant, statistic, law, rounds), draws=rounds)
-            return Coupled(keys=keys, decode=_PointDecoder(statistic))
-        race = CellRace(key, draws=rounds, uniforms=statistic.uniforms)
-        for block, law in enumerate(laws):
-            keys[:, block] = _guarded(partial(_raced, race, statistic, law), draws=rounds)
-        return Coupled(keys=keys, decode=_Decoder(statistic, race, key))
+            return _Constant(statistic, draws)
+        key = shared.child("statistic", statistic.name)
+        return _Raced(statistic, CellRace(key, draws=draws, uniforms=statistic.uniforms), key)
 
 
 def coupling_for(law: Distribution | type[Distribution], *, records: int) -> Coupling:
@@ -186,37 +155,32 @@ def coupling_for(law: Distribution | type[Distribution], *, records: int) -> Cou
     return found
 
 
-def _guarded(votes: Callable[[], list[Vote]], *, draws: int) -> list[Vote]:
-    """Return one law's votes. Whatever goes wrong is this law's abstention (theory 9)."""
-    nothing: list[Vote] = [ABSTAIN] * draws
-    return alone(votes, failed=nothing)
-
-
-def _raced(race: CellRace, statistic: _Raced, law: object) -> list[Vote]:
-    return race.votes(statistic.reach(law))
-
-
-def _constant(statistic: PointValue, law: object, draws: int) -> list[Vote]:
-    return [statistic.vote(law)] * draws
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class _Decoder:
-    statistic: _Raced
+class _Raced:
+    statistic: _Statistic
     race: CellRace
     shared: SharedRandomness
 
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
+    def votes(self, law: object) -> list[Vote]:
+        """Return the point that one law takes in each draw."""
+        return self.race.votes(self.statistic.reach(law))
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         """Return the records, shape (l, 1)."""
         return self.statistic.decode(self.race, self.shared, int(draw), key)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _PointDecoder:
+class _Constant:
     statistic: PointValue
+    draws: int
 
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:  # noqa: ARG002 - the same in every draw
+    def votes(self, law: object) -> list[Vote]:
+        """Return one law's value in each draw."""
+        return [self.statistic.vote(law)] * self.draws
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:  # noqa: ARG002 - the same in every draw
         """Return the records, shape (l, d)."""
         return self.statistic.decode(key)

@@ -1,7 +1,7 @@
 """Tuples of laws with independent columns: a race for each factor."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Premises, StatesPremises, Vote
+from accord.core.coupling import ABSTAIN, Coupling, Distribution, Premises, StatesPremises, Vote
 from accord.core.errors import InvalidParameter
-from accord.core.shared import SharedRandomness, require_shared
+from accord.core.points import PointsCoupling, points_of
+from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import label_bytes, label_of
-from accord.couplings.record_by_record import joined
+from accord.couplings.record_by_record import Joined
 from accord.distributions import PointMass, Product
 from accord.distributions.categorical import label_array
 
@@ -52,7 +52,7 @@ class PointValue:
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class ProductCoupling:
+class ProductCoupling(PointsCoupling):
     """Couple tuples of `Product` laws by one independent coupling for each factor.
 
     Formal guarantees
@@ -101,30 +101,13 @@ class ProductCoupling:
         alone = stated[0].agreement if len(stated) == 1 else None
         return Premises(marginals=all(one.marginals for one in stated), agreement=alone)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
-
-        Parameters
-        ----------
-        laws
-            `Product` laws with as many factors as there are parts. Anything else is `ABSTAIN` for that block alone.
-        records, draws
-            At least 1, and what the parts accept.
-        shared
-            The key that all blocks share.
-
-        """
-        shared = require_shared(shared)
-        rows = [_factors(law, count=len(self.parts)) for law in laws]
-        coupled = [
-            part.couple(
-                [row[place] for row in rows], records=records, draws=draws, shared=shared.child("factor", place)
-            )
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> Joined:
+        """Return the points of all parts; laws are `Product` ones with as many factors as there are parts."""
+        parts = [
+            points_of(part, records=records, draws=draws, shared=shared.child("factor", place))
             for place, part in enumerate(self.parts)
         ]
-        return joined(coupled, put=_side_by_side)
+        return Joined(tuple(parts), ask=_factors, put=_side_by_side)
 
 
 def _side_by_side(tables: list[NDArray[Any]]) -> NDArray[Any]:
@@ -134,11 +117,6 @@ def _side_by_side(tables: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([table.astype(kind) for table in tables], axis=1)
 
 
-def _factors(law: object, *, count: int) -> tuple[Distribution | Abstain, ...]:
-    """Return a law's factors; abstentions if it has not as many as there are parts."""
-    if type(law) is Product:
-        nothing: tuple[Distribution, ...] = ()
-        factors = alone(lambda: tuple(law.factors), failed=nothing)
-        if len(factors) == count:
-            return factors
-    return (ABSTAIN,) * count
+def _factors(law: object) -> tuple[Distribution, ...]:
+    """Return a law's factors; none of a law that is no product."""
+    return law.factors if type(law) is Product else ()
