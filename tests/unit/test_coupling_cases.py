@@ -197,6 +197,7 @@ PROGRAM = """
 import hashlib
 from accord.couplings import *
 from accord.distributions import *
+from accord.theory import PoissonCoupling, TuplePoissonCoupling
 labels = ["a", "b", "c", 1, (2, "x")]
 cases = [
     (RaceCoupling(labels), [Categorical(labels, [1, 2, 3, 4, w]) for w in (5, 6)], 9),
