@@ -296,6 +296,7 @@ class HashedLattice(PointsCoupling):
     Examples
     --------
     >>> from accord.distributions import Normal
+    >>> from accord.core.coupling import ABSTAIN
     >>> laws = [Normal([0, 0], np.eye(2)), Normal([1e-3, 0], np.eye(2)), ABSTAIN]
     >>> coupled = HashedLattice(dimension=2).couple(laws, records=1, draws=3, shared=SharedRandomness(1))
     >>> coupled.keys.shape, coupled.decode(0, coupled.keys[0, 0]).shape

@@ -74,6 +74,7 @@ class StatisticCoupling(PointsCoupling):
 
     Examples
     --------
+    >>> from accord.core.coupling import ABSTAIN
     >>> coupling = StatisticCoupling(Poisson)
     >>> laws = [Poisson(4.0), Poisson(4.01), ABSTAIN]
     >>> coupled = coupling.couple(laws, records=100, draws=5, shared=SharedRandomness(1))
