@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accord.core.points import PointsCoupling
-from accord.couplings import RaceCoupling
+from accord.couplings import ABSTAIN, RaceCoupling
 from accord.distributions import Categorical
 from accord.randomness import SharedRandomness
 from accord.testing import CouplingCase, check_coupling
@@ -65,7 +65,8 @@ class Averages(Batch):
     """Pulls each law towards the mean of all."""
 
     def votes_of(self, prepared: Sequence[Any]) -> Any:
-        return self.made.votes_of([0.9 * one + 0.1 * np.mean(prepared, axis=0) for one in prepared])
+        mean = np.mean([one for one in prepared if one is not ABSTAIN], axis=0)
+        return self.made.votes_of([one if one is ABSTAIN else 0.9 * one + 0.1 * mean for one in prepared])
 
 
 class Shifts(Batch):

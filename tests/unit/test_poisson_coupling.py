@@ -226,10 +226,10 @@ class Unkind:
 def test_a_reference_of_ones_own_cannot_let_one_law_break_another(rule: Any) -> None:
     coupling = PoissonCoupling(Unkind(), rule=rule, most_points=64)
     laws = ["bad", "flat", "endless", "nan", "no bound", "other"]
-    coupled = coupling.couple(laws, records=3, draws=8, shared=SHARED)  # type: ignore[arg-type]
+    coupled = coupling.couple(laws, records=3, draws=8, shared=SHARED)
     assert votes(coupled.keys, 1)
     assert all(abstains(coupled.keys, column) for column in (0, 2, 3, 4, 5))
-    alone = coupling.couple([ABSTAIN, "flat"], records=3, draws=8, shared=SHARED)  # type: ignore[list-item]
+    alone = coupling.couple([ABSTAIN, "flat"], records=3, draws=8, shared=SHARED)
     assert (coupled.keys[:, 1] == alone.keys[:, 1]).all()
     assert coupled.decode(0, coupled.keys[0, 1]).shape == (3, 1)
 

@@ -235,8 +235,8 @@ def couple_apart(
     points = points_of(coupling, records=records, draws=draws, shared=shared)
 
     def votes(blocks: Sequence[int]) -> list[list[bytes | None]] | None:
-        given = [laws[block] for block in blocks]
-        sent = in_child(partial(_votes, points, given, draws=draws))
+        given = [law if place in blocks else ABSTAIN for place, law in enumerate(laws)]
+        sent = in_child(partial(_votes, points, given, blocks, draws=draws))
         return None if sent is None else list(plain(sent))
 
     sealed = {block for block, law in enumerate(laws) if type(law) is SealedLaw}
@@ -249,8 +249,8 @@ def couple_apart(
     return Coupled(keys=keys, decode=points.decode)
 
 
-def _votes(points: BatchedPoints, laws: Sequence[Fitted], *, draws: int) -> bytes:
-    """Read the laws, which is done in a child only, and write down what they vote; None for an abstention."""
+def _votes(points: BatchedPoints, laws: Sequence[Fitted], blocks: Sequence[int], *, draws: int) -> bytes:
+    """Read the laws, which is done in a child only, and write down what these blocks vote; None for an abstention."""
     opened = [law.opened() if type(law) is SealedLaw else law for law in laws]
     keys = votes_on(points, opened, draws=draws)
-    return pickle.dumps([[key if type(key) is bytes else None for key in column] for column in keys.T.tolist()])
+    return pickle.dumps([[key if type(key) is bytes else None for key in keys[:, block].tolist()] for block in blocks])

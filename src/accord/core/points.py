@@ -48,7 +48,10 @@ class BatchedPoints(Protocol):
         """Ask the law what its votes need, as plain values, or return `ABSTAIN`. It may raise, as `Points.votes`."""
 
     def votes_of(self, prepared: Sequence[Any], /) -> Sequence[Votes]:
-        """Return the votes of each, in order: a function of that one alone, whoever else is there."""
+        """Return the votes of each, in its place: a function of that one alone, whoever else is there.
+
+        In the place of a law that abstains stands `ABSTAIN`, so that shapes are public; nobody reads what it is given.
+        """
 
     def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         """Return the tuple that a key names, shape (records, d): a function of draw, key and public values."""
@@ -117,7 +120,7 @@ def couple_all(
     Formal guarantees
     -----------------
     - A `PointsCoupling` is isolated as it says there.
-    - Any other coupling is called once, with all laws that have not abstained, and its own word holds.
+    - Any other coupling is called once, with all laws, and its own word holds.
 
     Parameters
     ----------
@@ -162,14 +165,11 @@ def points_of(coupling: Coupling, *, records: int, draws: int, shared: SharedRan
 def votes_on(points: BatchedPoints, laws: Sequence[Any], *, draws: int) -> NDArray[np.object_]:
     """Return the keys of all laws, shape (draws, k): each law is asked alone, in the core's guard."""
     keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-    ready: dict[int, Any] = {}
-    for block, law in enumerate(laws):
-        prepared = ABSTAIN if law is ABSTAIN else alone(partial(points.prepare, law), failed=ABSTAIN)
-        if prepared is not ABSTAIN:
-            ready[block] = prepared
-    found = points.votes_of(list(ready.values())) if ready else ()
-    for block, votes in zip(ready, found, strict=True):
-        if votes is not ABSTAIN and len(votes) == draws:
+    prepared = [ABSTAIN if law is ABSTAIN else alone(partial(points.prepare, law), failed=ABSTAIN) for law in laws]
+    if all(own is ABSTAIN for own in prepared):
+        return keys
+    for block, (own, votes) in enumerate(zip(prepared, points.votes_of(prepared), strict=True)):
+        if own is not ABSTAIN and votes is not ABSTAIN and len(votes) == draws:
             keys[:, block] = votes
     return keys
 
@@ -203,14 +203,19 @@ class _Together:
         return self.points.prepare(law)
 
     def votes_of(self, prepared: Sequence[Any]) -> Sequence[Votes]:
-        def ask(chosen: Sequence[Any]) -> Sequence[Votes]:
+        def ask(chosen: Sequence[Any]) -> Sequence[Votes] | None:
             found = self.points.votes_of(chosen)
-            return found if len(found) == len(chosen) else [ABSTAIN] * len(chosen)
+            return found if len(found) == len(chosen) else None
+
+        def ask_one(place: int) -> Votes:
+            given = [own if place == block else ABSTAIN for block, own in enumerate(prepared)]
+            found = alone(partial(ask, given), failed=None)
+            return ABSTAIN if found is None else found[place]
 
         together = alone(partial(ask, prepared), failed=None)
         if together is not None:
             return together
-        return [alone(partial(ask, [one]), failed=[ABSTAIN])[0] for one in prepared]
+        return [ABSTAIN if own is ABSTAIN else ask_one(place) for place, own in enumerate(prepared)]
 
     def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         return self.points.decode(draw, key)

@@ -172,15 +172,17 @@ class _Races:
         valid = values.shape == (len(self.public),) and bool((values >= 0).all()) and 0 < values.sum() < np.inf
         return values if valid else ABSTAIN
 
-    def votes_of(self, prepared: Sequence[_Floats]) -> list[list[bytes]]:
-        """Return the bytes of each block's counts."""
+    def votes_of(self, prepared: Sequence[_Floats | Abstain]) -> list[list[bytes]]:
+        """Return the bytes of each block's counts; none for an abstention."""
         votes: list[list[bytes]] = [[] for _ in prepared]
+        racing = [(own, law) for own, law in zip(votes, prepared, strict=True) if law is not ABSTAIN]
         widest = max((math.comb(self.records + len(cuts) - 2, self.records) for cuts in self.nodes), default=1)
         step = max(1, _MOST_CELLS // widest)
         for start in range(0, self.draws, step):
             chunk = np.arange(start, min(start + step, self.draws))
-            counts = _race_all(prepared, nodes=self.nodes, records=self.records, draws=chunk, shared=self.shared)
-            for own, rows in zip(votes, counts, strict=True):
+            laws = [law for _, law in racing]
+            counts = _race_all(laws, nodes=self.nodes, records=self.records, draws=chunk, shared=self.shared)
+            for (own, _), rows in zip(racing, counts, strict=True):
                 own += [row.astype("<i8").tobytes() for row in rows]
         return votes
 

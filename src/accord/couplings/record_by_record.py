@@ -52,9 +52,12 @@ class Joined:
         found = [part.prepare(own) for part, own in zip(self.parts, self.ask(law), strict=True)]
         return ABSTAIN if any(one is ABSTAIN for one in found) else found
 
-    def votes_of(self, prepared: Sequence[Sequence[Any]]) -> list[Votes]:
+    def votes_of(self, prepared: Sequence[Sequence[Any] | Abstain]) -> list[Votes]:
         """Return the parts' votes, joined law by law."""
-        columns = [part.votes_of([law[place] for law in prepared]) for place, part in enumerate(self.parts)]
+        columns = [
+            part.votes_of([law if law is ABSTAIN else law[place] for law in prepared])
+            for place, part in enumerate(self.parts)
+        ]
         return [_joined(own) for own in zip(*columns, strict=True)]
 
     def decode(self, draw: int, key: bytes) -> NDArray[Any]:

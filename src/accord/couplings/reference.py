@@ -43,9 +43,9 @@ class TupleReference(Protocol):
     def log_ratios(self, laws: Sequence[Distribution | Abstain], points: NDArray[Any], *, records: int) -> NDArray[Any]:
         """Return ``log dq^l/dnu`` of each law at each point, shape (laws, points); -inf for a law that fails.
 
-        Row i is a function of law i, of its place and of the points. A factor that is constant in the point may be
-        left out of a row (theory S1). Accord's own references see all laws at once; any other is shown one at a time,
-        the others being `ABSTAIN`, so that isolation does not hang on it.
+        Row i is a function of law i and of the points. A factor that is constant in the point may be left out of a row
+        (theory S1). Accord's own references see all laws at once; any other is shown one at a time, so that isolation
+        does not hang on it.
         """
 
     def log_bounds(self, laws: Sequence[Distribution | Abstain], *, records: int) -> NDArray[Any]:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.alone import alone
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Distribution, Premises, Vote
 from accord.core.errors import InvalidParameter
+from accord.core.points import BatchedPoints, Points, PointsCoupling
 from accord.core.shared import Generator, SharedRandomness, require_shared
 from accord.couplings.model_reference import ModelReference, widened
 from accord.couplings.normal_reference import NormalReference
 from accord.couplings.reference import TupleReference, shortfall
-from accord.couplings.rows import keeps_rows_apart
+from accord.couplings.rows import rows_apart
 
 __all__ = ["Diagnosis", "ModelReference", "NormalReference", "TwoStageCoupling", "WideReference", "widened"]
 
@@ -70,7 +70,7 @@ class Diagnosis:
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class TwoStageCoupling:
+class TwoStageCoupling(PointsCoupling):
     """Couple tuples by a race among N candidates from a public law nu of tuples (theory S1).
 
     Candidates ``Y_1 .. Y_N`` are independent from nu, with arrivals ``E_j ~ Exp(1)``, the same for all laws. A law with
@@ -83,7 +83,7 @@ class TwoStageCoupling:
       `diagnose` estimates it for a public law.
     - Agreement: given the candidates exactly as in one race on a finite list (`agreement`), of any number of laws; by
       S1 it hardly depends on nu where N is large enough for the marginals.
-    - Isolation: a key is a function of the block's own law and place, the public parameters and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Not promised: any privacy; an agreement or a marginal where nu misses the laws. Privacy needs neither.
 
     Parameters
@@ -123,11 +123,6 @@ class TwoStageCoupling:
         )
         object.__setattr__(self, "candidates", chosen)
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's key is a function of law i, public values and the shared key alone."""
-        return True
-
     def candidates_for(self, records: int) -> int:
         """Return N for tuples of this length: a public number."""
         return self.reference.usual_candidates(records) if self.candidates is None else self.candidates
@@ -136,37 +131,15 @@ class TwoStageCoupling:
         """Return nothing: candidates are a finite list, about a law that may miss those of the blocks."""
         return Premises(marginals=False, agreement=None)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> Points | BatchedPoints:
+        """Return the candidates of all draws.
 
-        Parameters
-        ----------
-        laws
-            Laws that the reference can read. `ABSTAIN`, whatever fails, and a law to which no candidate is possible is
-            `ABSTAIN` for that block and changes nothing for others.
-        records
-            Length l of a tuple; for normal laws at least d + 1.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
+        Laws are those that the reference can read; a law to which no candidate is possible abstains. Tuples of normal
+        laws have at least d + 1 records.
         """
         size = _check.integer("records", records, least=self.reference.least_records())
-        rounds = _check.integer("draws", draws, least=1)
-        candidates = _Candidates(self.reference, size, require_shared(shared))
-        keys = np.full((rounds, len(laws)), ABSTAIN, dtype=object)
-        if len(laws) == 0:
-            return Coupled(keys=keys, decode=candidates.decode)
-        evaluate = _Ratios(self.reference, laws, records=size)
-        number = self.candidates_for(size)
-        for draw in range(rounds):
-            for block, winner in enumerate(_race(evaluate, candidates, draw=draw, number=number, laws=len(laws))):
-                if winner >= 0:
-                    keys[draw, block] = struct.pack("<q", winner)
-        return Coupled(keys=keys, decode=candidates.decode)
+        candidates = _Candidates(self.reference, size, shared, draws, self.candidates_for(size))
+        return rows_apart(candidates, reference=self.reference)
 
     def diagnose(
         self, law: Distribution, *, records: int, tuples: int = _SIMULATED, shared: SharedRandomness | None = None
@@ -191,55 +164,12 @@ class TwoStageCoupling:
         number = self.candidates_for(size)
         evaluate = self.reference.evaluator([law], records=size)
         seen = evaluate(self.reference.points_of(law, count, key.stream("diagnosis"), records=size))[0]
-        candidates = _Candidates(self.reference, size, key)
+        candidates = _Candidates(self.reference, size, key, 1, number)
         chunks = [evaluate(candidates.chunk(0, at)[: number - at * _CHUNK])[0] for at in range(-(-number // _CHUNK))]
         logs = np.concatenate(chunks)
         weights = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.zeros(len(logs))
         effective = float(weights.sum() ** 2 / np.square(weights).sum()) if weights.any() else 0.0
         return Diagnosis(candidates=number, effective=effective, shortfall=shortfall(seen, candidates=number))
-
-
-@final
-class _Ratios:
-    """The log ratios of all laws, shape (laws, points), whatever a reference does with one of them.
-
-    Where it raises for all, or gives another shape, and wherever it is somebody else's, each law is evaluated alone in
-    its place, the others abstaining.
-    """
-
-    __slots__ = ("_evaluators", "_laws", "_records", "_reference", "_together")
-
-    def __init__(self, reference: WideReference, laws: Sequence[Distribution | Abstain], *, records: int) -> None:
-        self._reference = reference
-        self._laws = list(laws)
-        self._records = records
-        self._together = keeps_rows_apart(reference)
-        self._evaluators: dict[int, Callable[[NDArray[Any]], _Floats] | None] = {}
-
-    def __call__(self, points: NDArray[Any]) -> _Floats:
-        rows = self._rows(points) if self._together else None
-        if rows is not None:
-            return rows
-        found = np.full((len(self._laws), len(points)), -np.inf)
-        for place in range(len(self._laws)):
-            rows = self._rows(points, place)
-            if rows is not None:
-                found[place] = rows[place]
-        return found
-
-    def _rows(self, points: NDArray[Any], place: int = -1) -> _Floats | None:
-        """Return the rows of all laws, or those with one law alone in its place; None for a failure."""
-
-        def ask() -> _Floats | None:
-            if place not in self._evaluators:
-                self._evaluators[place] = None
-                given = [law if place in {-1, number} else ABSTAIN for number, law in enumerate(self._laws)]
-                self._evaluators[place] = self._reference.evaluator(given, records=self._records)
-            evaluate = self._evaluators[place]
-            rows = None if evaluate is None else np.asarray(evaluate(points), dtype=np.float64)
-            return rows if rows is not None and rows.shape == (len(self._laws), len(points)) else None
-
-        return alone(ask, failed=None)
 
 
 @final
@@ -250,6 +180,33 @@ class _Candidates:
     reference: WideReference
     records: int
     shared: SharedRandomness
+    draws: int
+    number: int
+
+    def prepare(self, law: object) -> object:
+        """Return the law: the reference reads it, and guards it where it is not accord's own."""
+        return law
+
+    def votes_of(self, prepared: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
+        """Return the number of the candidate that each law takes in each draw."""
+        evaluate = self.reference.evaluator(prepared, records=self.records)
+        winners = np.array([self._race(evaluate, draw, laws=len(prepared)) for draw in range(self.draws)])
+        return [[struct.pack("<q", own) if own >= 0 else ABSTAIN for own in column] for column in winners.T.tolist()]
+
+    def _race(self, evaluate: Callable[[NDArray[Any]], _Floats], draw: int, *, laws: int) -> NDArray[np.int64]:
+        """Return the candidate that each law takes in a draw, -1 for none; the first among equals."""
+        best = np.full(laws, np.inf)
+        winner = np.full(laws, -1, dtype=np.int64)
+        for chunk in range(-(-self.number // _CHUNK)):
+            size = min(_CHUNK, self.number - chunk * _CHUNK)
+            rows = np.asarray(evaluate(self.chunk(draw, chunk)[:size]), dtype=np.float64).reshape(laws, size)
+            scores = np.subtract(self.log_arrivals(draw, chunk)[:size], rows, out=rows)
+            place = scores.argmin(axis=1)
+            score = scores[np.arange(laws), place]
+            better = score < best
+            best[better] = score[better]
+            winner[better] = chunk * _CHUNK + place[better]
+        return winner
 
     def chunk(self, draw: int, chunk: int) -> NDArray[Any]:
         """Return the candidates number ``chunk * 2048`` and following."""
@@ -268,21 +225,3 @@ class _Candidates:
         return np.asarray(
             self.reference.decode(point, draw=int(draw), number=number, records=self.records, shared=self.shared)
         )
-
-
-def _race(
-    evaluate: Callable[[NDArray[Any]], _Floats], candidates: _Candidates, *, draw: int, number: int, laws: int
-) -> list[int]:
-    """Return the number of the candidate that each law takes in a draw, -1 for none; the first among equals."""
-    best = np.full(laws, np.inf)
-    winner = np.full(laws, -1, dtype=np.int64)
-    for chunk in range(-(-number // _CHUNK)):
-        size = min(_CHUNK, number - chunk * _CHUNK)
-        rows = evaluate(candidates.chunk(draw, chunk)[:size])
-        scores = np.subtract(candidates.log_arrivals(draw, chunk)[:size], rows, out=rows)
-        place = scores.argmin(axis=1)
-        score = scores[np.arange(laws), place]
-        better = score < best
-        best[better] = score[better]
-        winner[better] = chunk * _CHUNK + place[better]
-    return [int(place) for place in winner]

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from accord.core import check as _check
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution
+from accord.core.coupling import ABSTAIN, Abstain
 from accord.core.errors import FitFailed, InvalidParameter
+from accord.core.points import PointsCoupling
 from accord.core.records import table_of_numbers
-from accord.core.shared import SharedRandomness, mix, require_shared, uniform_open
+from accord.core.shared import SharedRandomness, mix, uniform_open
 from accord.distributions import PointMass
 
 __all__ = [
@@ -128,7 +129,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocationRounding:
+class LocationRounding(PointsCoupling):
     """Couple descriptions of columns (`ColumnLocation`) so that similar ones become equal.
 
     The log scale is cut into cells of ``scale_width``; the location into cells of ``location_width`` times the scale of
@@ -139,7 +140,7 @@ class LocationRounding:
     -----------------
     - Agreement: given the cells before, two blocks part in the next number with probability exactly
       ``min(1, |difference| / width)`` (theory S5).
-    - Isolation: a vote is a function of one law, public values and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Not promised: any privacy.
 
     Parameters
@@ -175,85 +176,74 @@ class LocationRounding:
                 raise InvalidParameter(f"{name} must be above 0.")
             object.__setattr__(self, name, width)
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i and the shared key alone."""
-        return True
-
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the descriptions in ``draws`` independent draws.
-
-        Parameters
-        ----------
-        laws
-            `PointMass` of three numbers a column; anything else is `ABSTAIN` for that block.
-        records
-            1: what is released is one description.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
-        """
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Shifts":
+        """Return the shifts of all draws; laws are `PointMass` of three numbers a column, tuples of one description."""
         _check.integer("records", records, least=1, most=1)
-        draws = _check.integer("draws", draws, least=1)
-        shared = require_shared(shared)
-        readable = [block for block, law in enumerate(laws) if self._is_description(law)]
-        found = np.array([laws[block].vector for block in readable])  # type: ignore[union-attr]
-        table = found.reshape(len(readable), self.columns, 3)
-        keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-        for draw in range(draws):
-            keys[draw, readable] = self._votes(table, self._states(shared, draw))
+        return _Shifts(self, draws, shared)
 
-        def decode(draw: int, key: bytes) -> _Floats:
-            return self._centres(np.frombuffer(key, dtype="<i8").astype(np.int64), self._states(shared, draw))
 
-        return Coupled(keys=keys, decode=decode)
+@final
+@dataclass(frozen=True, slots=True)
+class _Shifts:
+    widths: LocationRounding
+    draws: int
+    shared: SharedRandomness
 
-    def _is_description(self, law: Distribution | Abstain) -> bool:
-        return type(law) is PointMass and law.vector is not None and len(law.vector) == 3 * self.columns
+    def prepare(self, law: object) -> _Floats | Abstain:
+        """Return a description, shape (columns, 3)."""
+        if type(law) is not PointMass or law.vector is None:
+            return ABSTAIN
+        return np.array(law.vector, dtype=np.float64).reshape(self.widths.columns, 3)
 
-    def _states(self, shared: SharedRandomness, draw: int) -> _Words:
+    def votes_of(self, prepared: Sequence[_Floats | Abstain]) -> list[list[bytes]]:
+        """Return the cells of all descriptions; an abstention stands in its row as unusable."""
+        unusable = np.full((self.widths.columns, 3), UNUSABLE)
+        table = np.array([unusable if own is ABSTAIN else own for own in prepared])
+        draws = [self._cells(table, self._states(draw)) for draw in range(self.draws)]
+        return [list(own) for own in zip(*draws, strict=True)]
+
+    def decode(self, draw: int, key: bytes) -> _Floats:
+        """Return the description that a vote stands for, shape (1, 3 columns)."""
+        return self._centres(np.frombuffer(key, dtype="<i8").astype(np.int64), self._states(draw))
+
+    def _states(self, draw: int) -> _Words:
         """Return one random word a column."""
-        rows = np.stack([np.full(self.columns, draw), np.arange(self.columns)], axis=1)
-        return shared.hash_rows(rows.astype(np.int64), "location rounding")
+        rows = np.stack([np.full(self.widths.columns, draw), np.arange(self.widths.columns)], axis=1)
+        return self.shared.hash_rows(rows.astype(np.int64), "location rounding")
 
-    def _votes(self, table: _Floats, states: _Words) -> list[bytes]:
+    def _cells(self, table: _Floats, states: _Words) -> list[bytes]:
         """Return the cells of all descriptions in one draw, row by row, as bytes: three integers a column."""
         kind, log_scale, place = table[:, :, 0], table[:, :, 1], table[:, :, 2]
         first = _shift(states)
         with np.errstate(all="ignore"):
-            scale_cell = np.floor(log_scale / self.scale_width + first)
+            scale_cell = np.floor(log_scale / self.widths.scale_width + first)
             inside = np.abs(scale_cell) < _LARGEST_INDEX
             scale_index = np.where(inside, scale_cell, 0).astype(np.int64)
-            width = self.location_width * np.exp((scale_index + 0.5 - first) * self.scale_width)
+            width = self.widths.location_width * np.exp((scale_index + 0.5 - first) * self.widths.scale_width)
             cell = np.floor(place / width + _shift(_below(states, scale_index)))
             inside &= np.abs(cell) < _LARGEST_INDEX
         is_cell, is_constant = (kind == CELL) & inside, kind == CONSTANT
-        votes = np.zeros((len(table), self.columns, 3), dtype="<i8")
+        votes = np.zeros((len(table), self.widths.columns, 3), dtype="<i8")
         votes[:, :, 0] = np.where(is_cell, CELL, np.where(is_constant, CONSTANT, UNUSABLE))
         votes[:, :, 1] = np.where(is_cell, scale_index, 0)
         places = np.where(is_cell, cell, 0.0).astype(np.int64)
         bits = np.ascontiguousarray(place + 0.0).view(np.int64)
         votes[:, :, 2] = np.where(is_cell, places, np.where(is_constant, bits, 0))
-        rows = votes.reshape(len(table), 3 * self.columns)
-        found: list[bytes] = rows.view(f"V{24 * self.columns}").ravel().tolist()
+        rows = votes.reshape(len(table), 3 * self.widths.columns)
+        found: list[bytes] = rows.view(f"V{24 * self.widths.columns}").ravel().tolist()
         return found
 
     def _centres(self, cells: _Ints, states: _Words) -> _Floats:
-        """Return the description that a vote stands for, shape (1, 3 columns)."""
-        kind, scale_index, cell = cells.reshape(self.columns, 3).T
+        kind, scale_index, cell = cells.reshape(self.widths.columns, 3).T
         first = _shift(states)
-        log_scale = (scale_index + 0.5 - first) * self.scale_width
-        place = (cell + 0.5 - _shift(_below(states, scale_index))) * self.location_width * np.exp(log_scale)
+        log_scale = (scale_index + 0.5 - first) * self.widths.scale_width
+        place = (cell + 0.5 - _shift(_below(states, scale_index))) * self.widths.location_width * np.exp(log_scale)
         constants = np.ascontiguousarray(cell).view(np.float64)
         rows = [
             (CELL, log_scale[column], place[column])
             if kind[column] == CELL
             else (float(kind[column]), 0.0, constants[column] if kind[column] == CONSTANT else 0.0)
-            for column in range(self.columns)
+            for column in range(self.widths.columns)
         ]
         return np.array(rows, dtype=np.float64).reshape(1, -1)
 

@@ -1,25 +1,25 @@
 """Which coupling the theorems use for a learner's laws, and which premises it keeps."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accord.core.alone import alone
 from accord.core.coupling import (
     ABSTAIN,
     Abstain,
-    Coupled,
     Coupling,
     Distribution,
     Learner,
     Measure,
     Premises,
     StatesPremises,
+    Vote,
 )
 from accord.core.errors import InvalidParameter
+from accord.core.points import BatchedPoints, PointsCoupling, points_of, votes_on
 from accord.core.shared import SharedRandomness
 from accord.couplings import AtomRace, HashedLattice, NormalLattice, RaceCoupling, RecordByRecord
 from accord.distributions import Atoms, Bounded, Categorical, Mixture, PointMass
@@ -89,14 +89,14 @@ def require_premises(coupling: Coupling, *, records: int, whole_tuples: bool = F
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedLaws:
+class ListedLaws(PointsCoupling):
     """Run an isolated coupling on the laws of a public list, one at a time.
 
     Formal guarantees
     -----------------
     - Marginal and agreement: those of ``inner``.
-    - Isolation: a vote is that of one law of the list, coupled alone; it is a function of this law and the shared key.
-      Which votes of the list are worked out, and when, changes nothing but the time that is taken.
+    - Isolation: by its form (`accord.core.PointsCoupling`). Which votes of the list are worked out, and when, changes
+      nothing but the time that is taken.
     - A law that is not of the list is `ABSTAIN` for its block.
     - Not promised: any privacy.
 
@@ -112,44 +112,44 @@ class ListedLaws:
     inner: Coupling
     candidates: tuple[Distribution, ...]
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's vote is a function of law i, public values and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:
         """Return those of ``inner``."""
         return stated_premises(self.inner, records=records)
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the laws; arguments as in `Coupling.couple`."""
-        empty = self.inner.couple([], records=records, draws=draws, shared=shared)
-        place_of: dict[int, int] = {id(law): place for place, law in enumerate(self.candidates)}
-        votes: dict[int, list[object]] = {}
-        keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-        for block, law in enumerate(laws):
-            if law is ABSTAIN:
-                continue
-            place = place_of.get(id(law))
-            if place is None:
-                place = self._find(law)
-            if place is None:
-                continue
-            if place not in votes:
-                alone = self.inner.couple([self.candidates[place]], records=records, draws=draws, shared=shared)
-                votes[place] = alone.keys[:, 0].tolist()
-            keys[:, block] = votes[place]
-        return Coupled(keys=keys, decode=empty.decode)
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Listed":
+        """Return the points of ``inner``."""
+        inner = points_of(self.inner, records=records, draws=draws, shared=shared)
+        return _Listed(inner, self.candidates, {id(law): place for place, law in enumerate(self.candidates)}, draws, {})
 
-    def _find(self, law: object) -> int | None:
-        """Return the place of a law that equals one of the list: it may have come from another process."""
 
-        def look() -> int | None:
-            return next((place for place, known in enumerate(self.candidates) if known == law), None)
+@final
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    inner: BatchedPoints
+    candidates: tuple[Distribution, ...]
+    places: dict[int, int]
+    draws: int
+    known: dict[int, list[Vote]]
+    """Votes of the public list, as far as they have been asked for."""
 
-        return alone(look, failed=None)  # a foreign law may do anything when it is compared
+    def votes(self, law: object) -> list[Vote] | Abstain:
+        """Return the votes of the candidate that the law is."""
+        place = self._place(law)
+        if place is None:
+            return ABSTAIN
+        if place not in self.known:
+            self.known[place] = votes_on(self.inner, [self.candidates[place]], draws=self.draws)[:, 0].tolist()
+        return self.known[place]
+
+    def _place(self, law: object) -> int | None:
+        """Return the place of a law; one that equals one of the list may have come from another process."""
+        if id(law) in self.places:
+            return self.places[id(law)]
+        return next((place for place, known in enumerate(self.candidates) if known == law), None)
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the records, shape (l, d)."""
+        return self.inner.decode(draw, key)
 
 
 _MOST_VECTORS = 200_000

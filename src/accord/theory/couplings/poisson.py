@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import ABSTAIN, Abstain, Coupled, Distribution, Premises
+from accord.core.coupling import ABSTAIN, Abstain, Distribution, Premises, Vote
 from accord.core.errors import InvalidParameter
+from accord.core.points import BatchedPoints, Points, PointsCoupling
 from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings.reference import BATCH, IidReference, TupleReference
-from accord.couplings.rows import Rows, groups
+from accord.couplings.rows import Rows, groups, rows_apart
 from accord.distributions import Categorical, Uniform
 
 __all__ = [
@@ -335,7 +336,7 @@ _RULES = {"race": point_race, "earliest": earliest_point}
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class PoissonCoupling:
+class PoissonCoupling(PointsCoupling):
     """Couple tuples along the points of a shared Poisson process, drawn from a public reference law nu.
 
     Points ``Y_1, Y_2, ...`` are independent tuples from nu, with arrival times ``T_1 < T_2 < ...`` of a process of unit
@@ -348,7 +349,7 @@ class PoissonCoupling:
       known; up to the rounding of floats. A part of q where nu has nothing is never taken: then it is q given the rest.
     - Agreement of the race: with probability ``int nu(dy) / int max(p(x)/p(y), q(x)/q(y)) nu(dx)``, at least
       ``(1 - TV) / (1 + TV)`` of the laws of tuples. Of the earliest point: ``(1 - TV) / (1 + TV)`` if nu has no atoms.
-    - Isolation: a block's key is a function of its own law and place, the public parameters and the shared key.
+    - Isolation: by its form (`accord.core.PointsCoupling`).
     - Cost: a law reads ``M = sup f`` points on average; it abstains if it has not finished after ``most_points``, which
       has probability about ``exp(-most_points / M)``. Points are drawn once for all laws.
     - Where no bound of f is known, the race takes the best of exactly ``most_points`` points: its law is then that of
@@ -440,41 +441,17 @@ class PoissonCoupling:
         labels = tuple(categories)
         return cls(Categorical(labels, np.ones(len(labels))), rule=rule, most_points=most_points)
 
-    @property
-    def isolated(self) -> bool:
-        """True: block i's key is a function of law i, public values and the shared key alone."""
-        return True
-
     def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
         """Return marginals, and agreement by the total variation of tuples."""
         return Premises(marginals=True, agreement="tuples")
 
-    def couple(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> Coupled:
-        """Couple the tuples of all laws, ``draws`` times independently.
+    def points(self, *, records: int, draws: int, shared: SharedRandomness) -> Points | BatchedPoints:
+        """Return the process of all draws; laws are those that the reference can read.
 
-        Parameters
-        ----------
-        laws
-            Laws that the reference can read. A law of which it sees nothing, `ABSTAIN`, and whatever raises or is NaN,
-            is `ABSTAIN` for that block and changes nothing for others.
-        records
-            Length l of a tuple, at least 1.
-        draws
-            At least 1.
-        shared
-            The key that all blocks share.
-
+        A law of which it sees nothing, and one that raises or is NaN, abstains.
         """
         size = _check.integer("records", records, least=1)
-        rounds = _check.integer("draws", draws, least=1)
-        shared = require_shared(shared)
-        taken, _ = self._taken(laws, records=size, draws=rounds, shared=shared)
-        keys = np.full(taken.shape, ABSTAIN, dtype=object)
-        for place in zip(*np.nonzero(taken != NONE), strict=True):
-            keys[place] = struct.pack("<q", taken[place])
-        return Coupled(keys=keys, decode=_Decoder(self.reference, size, shared))
+        return rows_apart(_Processes(self, size, draws, shared), reference=self.reference)
 
     def points_read(
         self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
@@ -482,38 +459,49 @@ class PoissonCoupling:
         """Return how many points each law reads in each draw, shape (draws, k): its cost, which tells of the data."""
         size = _check.integer("records", records, least=1)
         rounds = _check.integer("draws", draws, least=1)
-        return self._taken(laws, records=size, draws=rounds, shared=require_shared(shared))[1]
-
-    def _taken(
-        self, laws: Sequence[Distribution | Abstain], *, records: int, draws: int, shared: SharedRandomness
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        if len(laws) == 0:
-            return np.empty((draws, 0), dtype=np.int64), np.empty((draws, 0), dtype=np.int64)
-        with np.errstate(all="ignore"):
-            return _RULES[self.rule](
-                Rows(laws, reference=self.reference, records=records),
-                reference=self.reference,
-                records=records,
-                draws=draws,
-                most_points=self.most_points,
-                shared=shared,
-            )
+        return _Processes(self, size, rounds, require_shared(shared)).taken(laws)[1]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Decoder:
-    """Return the records of the point with a number: its batch is drawn again."""
+class _Processes:
+    """The points of a number of draws, and who takes which."""
 
-    reference: TupleReference
+    coupling: PoissonCoupling
     records: int
+    draws: int
     shared: SharedRandomness
 
-    def __call__(self, draw: int, key: bytes) -> NDArray[Any]:
-        """Return the records, shape (l, d)."""
+    def prepare(self, law: object) -> object:
+        """Return the law: the reference reads it, and guards it where it is not accord's own."""
+        return law
+
+    def votes_of(self, prepared: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
+        """Return the number of the point that each law takes in each draw."""
+        taken, _ = self.taken(prepared)
+        return [[ABSTAIN if own == NONE else struct.pack("<q", own) for own in column] for column in taken.T.tolist()]
+
+    def taken(self, laws: Sequence[Distribution | Abstain]) -> tuple[_Integers, _Integers]:
+        """Return who takes which point, and how many points each law read; shape (draws, k)."""
+        if len(laws) == 0:
+            return np.empty((self.draws, 0), dtype=np.int64), np.empty((self.draws, 0), dtype=np.int64)
+        reference = self.coupling.reference
+        with np.errstate(all="ignore"):
+            return _RULES[self.coupling.rule](
+                Rows(laws, reference=reference, records=self.records),
+                reference=reference,
+                records=self.records,
+                draws=self.draws,
+                most_points=self.coupling.most_points,
+                shared=self.shared,
+            )
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """Return the records of the point with a number, shape (l, d): its batch is drawn again."""
         (number,) = struct.unpack("<q", key)
-        batch = self.reference.points(int(draw), number // BATCH, records=self.records, shared=self.shared)
+        reference = self.coupling.reference
+        batch = reference.points(int(draw), number // BATCH, records=self.records, shared=self.shared)
         point = batch[number % BATCH]
         return np.asarray(
-            self.reference.decode(point, draw=int(draw), number=number, records=self.records, shared=self.shared)
+            reference.decode(point, draw=int(draw), number=number, records=self.records, shared=self.shared)
         )
