@@ -22,7 +22,7 @@ from accord.core.coupling import (
 from accord.core.curator import CuratorOnly
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.core.isolation import Isolation
-from accord.core.points import BatchedPoints, Points, PointsCoupling, couple_all
+from accord.core.points import BatchedPoints, Points, PointsCoupling, PreparedPoints, couple_all
 from accord.core.records import Cells, Records, cells_read_by, table_of_numbers
 from accord.core.release import NoAnswer, NoAnswerType, Release
 from accord.core.secret import PrivateRandomness
@@ -51,6 +51,7 @@ __all__ = [
     "Points",
     "PointsCoupling",
     "Premises",
+    "PreparedPoints",
     "PrivateRandomness",
     "PureDP",
     "Records",

@@ -22,7 +22,7 @@ from accord.core import check as _check
 from accord.core.alone import alone, turn
 from accord.core.coupling import ABSTAIN, Abstain, Coupled, Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter
-from accord.core.points import BatchedPoints, points_of, votes_on
+from accord.core.points import Ballots, points_of, votes_on
 from accord.core.shared import SharedRandomness
 
 __all__ = [
@@ -249,7 +249,7 @@ def couple_apart(
     return Coupled(keys=keys, decode=points.decode)
 
 
-def _votes(points: BatchedPoints, laws: Sequence[Fitted], blocks: Sequence[int], *, draws: int) -> bytes:
+def _votes(points: Ballots, laws: Sequence[Fitted], blocks: Sequence[int], *, draws: int) -> bytes:
     """Read the laws, which is done in a child only, and write down what these blocks vote; None for an abstention."""
     opened = [law.opened() if type(law) is SealedLaw else law for law in laws]
     keys = votes_on(points, opened, draws=draws)

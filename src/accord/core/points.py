@@ -15,9 +15,11 @@ from accord.core.errors import InvalidParameter
 from accord.core.shared import SharedRandomness, require_shared
 
 __all__ = [
+    "Ballots",
     "BatchedPoints",
     "Points",
     "PointsCoupling",
+    "PreparedPoints",
     "Votes",
     "couple_all",
     "is_isolated",
@@ -44,17 +46,37 @@ class Points(Protocol):
 class BatchedPoints(Protocol):
     """Points for which it pays to work out the votes of many laws together."""
 
-    def prepare(self, law: Any, /) -> Any:  # noqa: ANN401 - as above; plain values, of whatever kind
-        """Ask the law what its votes need, as plain values, or return `ABSTAIN`. It may raise, as `Points.votes`."""
-
-    def votes_of(self, prepared: Sequence[Any], /) -> Sequence[Votes]:
+    def votes_of(self, given: Sequence[Any], /) -> Sequence[Votes]:
         """Return the votes of each, in its place: a function of that one alone, whoever else is there.
 
-        In the place of a law that abstains stands `ABSTAIN`, so that shapes are public; nobody reads what it is given.
+        What is given is the laws, or what `PreparedPoints.prepare` made of them. In the place of a law that abstains
+        stands `ABSTAIN`, so that shapes are public; nobody reads what it votes.
         """
 
     def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         """Return the tuple that a key names, shape (records, d): a function of draw, key and public values."""
+
+
+@runtime_checkable
+class PreparedPoints(BatchedPoints, Protocol):
+    """Batched points that need plain values of each law only. Without ``prepare`` the laws are read in the batch."""
+
+    def prepare(self, law: Any, /) -> Any:  # noqa: ANN401 - as above; plain values, of whatever kind
+        """Ask the law what its votes need, as plain values, or return `ABSTAIN`. It may raise, as `Points.votes`."""
+
+
+class Ballots(Protocol):
+    """The one form that the loop takes: batched, with ``prepare`` or None for it."""
+
+    @property
+    def prepare(self) -> Callable[[Any], Any] | None:
+        """What asks one law."""
+
+    def votes_of(self, given: Sequence[Any], /) -> Sequence[Votes]:
+        """As `BatchedPoints.votes_of`."""
+
+    def decode(self, draw: int, key: bytes) -> NDArray[Any]:
+        """As `Points.decode`."""
 
 
 @runtime_checkable
@@ -63,9 +85,9 @@ class PointsCoupling(Coupling, Protocol):
 
     Formal guarantees
     -----------------
-    - Isolation: ``points`` sees no law, ``votes`` and ``prepare`` one law, inside the core's guard. So a block's votes
-      are a function of its own law, public values and the shared key, as far as the object keeps nothing of a law and
-      ``votes_of`` mixes no two. `accord.testing.check_coupling` looks for both.
+    - Isolation: ``points`` sees no law, ``votes`` and ``prepare`` one law each time, inside the core's guard. So a
+      block's votes are a function of its own law, public values and the shared key, as far as the object keeps nothing
+      of a law and ``votes_of`` mixes no two. `accord.testing.check_coupling` looks for both.
     - Whatever goes wrong while one law is asked is the abstention of that law.
 
     Source: theory 4 L3, 9; docs/proofs/isolation.md.
@@ -150,25 +172,25 @@ def is_isolated(coupling: Coupling) -> bool:
     return isolated
 
 
-def points_of(coupling: Coupling, *, records: int, draws: int, shared: SharedRandomness) -> BatchedPoints:
+def points_of(coupling: Coupling, *, records: int, draws: int, shared: SharedRandomness) -> Ballots:
     """Return the points of one call, in the one form that the loop takes."""
     _check.integer("draws", draws, least=1)
     shared = require_shared(shared)
     if not isinstance(coupling, PointsCoupling):
         return _AllAtOnce(coupling, records, draws, shared)
     points = coupling.points(records=records, draws=draws, shared=shared)
-    if not isinstance(points, BatchedPoints):
-        return _OneByOne(points)
-    return _Together(points) if is_isolated(coupling) else points
+    return _Together(points, is_isolated(coupling)) if isinstance(points, BatchedPoints) else _OneByOne(points)
 
 
-def votes_on(points: BatchedPoints, laws: Sequence[Any], *, draws: int) -> NDArray[np.object_]:
+def votes_on(points: Ballots, laws: Sequence[Any], *, draws: int) -> NDArray[np.object_]:
     """Return the keys of all laws, shape (draws, k): each law is asked alone, in the core's guard."""
     keys = np.full((draws, len(laws)), ABSTAIN, dtype=object)
-    prepared = [ABSTAIN if law is ABSTAIN else alone(partial(points.prepare, law), failed=ABSTAIN) for law in laws]
-    if all(own is ABSTAIN for own in prepared):
+    given, prepare = list(laws), points.prepare
+    if prepare is not None:
+        given = [law if law is ABSTAIN else alone(partial(prepare, law), failed=ABSTAIN) for law in laws]
+    if all(own is ABSTAIN for own in given):
         return keys
-    for block, (own, votes) in enumerate(zip(prepared, points.votes_of(prepared), strict=True)):
+    for block, (own, votes) in enumerate(zip(given, points.votes_of(given), strict=True)):
         if own is not ABSTAIN and votes is not ABSTAIN and len(votes) == draws:
             keys[:, block] = votes
     return keys
@@ -195,12 +217,14 @@ class _OneByOne:
 @final
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """Points whose votes are worked out together; if that fails for all, for each alone."""
+    """Points whose votes are worked out together; if that fails and they are isolated, for each alone."""
 
     points: BatchedPoints
+    isolated: bool
 
-    def prepare(self, law: object) -> Any:  # noqa: ANN401 - plain values, of whatever kind
-        return self.points.prepare(law)
+    @property
+    def prepare(self) -> Callable[[Any], Any] | None:
+        return self.points.prepare if isinstance(self.points, PreparedPoints) else None
 
     def votes_of(self, prepared: Sequence[Any]) -> Sequence[Votes]:
         def ask(chosen: Sequence[Any]) -> Sequence[Votes] | None:
@@ -212,6 +236,8 @@ class _Together:
             found = alone(partial(ask, given), failed=None)
             return ABSTAIN if found is None else found[place]
 
+        if not self.isolated:
+            return self.points.votes_of(prepared)
         together = alone(partial(ask, prepared), failed=None)
         if together is not None:
             return together
@@ -231,9 +257,7 @@ class _AllAtOnce:
     draws: int
     shared: SharedRandomness
     known: Callable[[int, bytes], NDArray[Any]] | None = field(default=None, init=False)
-
-    def prepare(self, law: object) -> object:
-        return law
+    prepare: None = field(default=None, init=False)
 
     def votes_of(self, prepared: Sequence[Any]) -> Sequence[Votes]:
         coupled = self._coupled(prepared)

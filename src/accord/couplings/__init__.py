@@ -5,7 +5,7 @@ from typing import Any
 from accord._moved import moved
 from accord.core.alone import alone
 from accord.core.coupling import ABSTAIN, Coupled, Coupling, LawCoupling, Premises, StatesPremises, Vote
-from accord.core.points import BatchedPoints, Points, PointsCoupling
+from accord.core.points import BatchedPoints, Points, PointsCoupling, PreparedPoints
 from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import AtomRace, ListsAtoms
@@ -37,6 +37,7 @@ __all__ = [
     "Points",
     "PointsCoupling",
     "Premises",
+    "PreparedPoints",
     "PrivateRandomness",
     "ProductCoupling",
     "RaceCoupling",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accord.core import check as _check
 from accord.core.coupling import ABSTAIN, Abstain, Coupling, Premises, StatesPremises, Vote
 from accord.core.errors import InvalidParameter
-from accord.core.points import BatchedPoints, PointsCoupling, Votes, points_of
+from accord.core.points import Ballots, PointsCoupling, Votes, points_of
 from accord.core.shared import SharedRandomness
 from accord.couplings.atom_race import split
 
@@ -43,13 +43,16 @@ class Joined:
 
     """
 
-    parts: tuple[BatchedPoints, ...]
+    parts: tuple[Ballots, ...]
     ask: Callable[[Any], Sequence[Any]]
     put: Callable[[Tables], NDArray[Any]]
 
     def prepare(self, law: object) -> list[Any] | Abstain:
         """Return what the parts prepare of one law."""
-        found = [part.prepare(own) for part, own in zip(self.parts, self.ask(law), strict=True)]
+        found = [
+            own if part.prepare is None else part.prepare(own)
+            for part, own in zip(self.parts, self.ask(law), strict=True)
+        ]
         return ABSTAIN if any(one is ABSTAIN for one in found) else found
 
     def votes_of(self, prepared: Sequence[Sequence[Any] | Abstain]) -> list[Votes]:

@@ -38,7 +38,7 @@ class _LawByLaw:
     points: BatchedPoints
 
     def votes(self, law: object) -> Votes:
-        return self.points.votes_of([self.points.prepare(law)])[0]
+        return self.points.votes_of([law])[0]
 
     def decode(self, draw: int, key: bytes) -> NDArray[Any]:
         return self.points.decode(draw, key)

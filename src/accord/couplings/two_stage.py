@@ -183,14 +183,10 @@ class _Candidates:
     draws: int
     number: int
 
-    def prepare(self, law: object) -> object:
-        """Return the law: the reference reads it, and guards it where it is not accord's own."""
-        return law
-
-    def votes_of(self, prepared: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
+    def votes_of(self, given: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
         """Return the number of the candidate that each law takes in each draw."""
-        evaluate = self.reference.evaluator(prepared, records=self.records)
-        winners = np.array([self._race(evaluate, draw, laws=len(prepared)) for draw in range(self.draws)])
+        evaluate = self.reference.evaluator(given, records=self.records)
+        winners = np.array([self._race(evaluate, draw, laws=len(given)) for draw in range(self.draws)])
         return [[struct.pack("<q", own) if own >= 0 else ABSTAIN for own in column] for column in winners.T.tolist()]
 
     def _race(self, evaluate: Callable[[NDArray[Any]], _Floats], draw: int, *, laws: int) -> NDArray[np.int64]:

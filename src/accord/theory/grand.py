@@ -19,7 +19,7 @@ from accord.core.coupling import (
     Vote,
 )
 from accord.core.errors import InvalidParameter
-from accord.core.points import BatchedPoints, PointsCoupling, points_of, votes_on
+from accord.core.points import Ballots, PointsCoupling, points_of, votes_on
 from accord.core.shared import SharedRandomness
 from accord.couplings import AtomRace, HashedLattice, NormalLattice, RaceCoupling, RecordByRecord
 from accord.distributions import Atoms, Bounded, Categorical, Mixture, PointMass
@@ -125,7 +125,7 @@ class ListedLaws(PointsCoupling):
 @final
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    inner: BatchedPoints
+    inner: Ballots
     candidates: tuple[Distribution, ...]
     places: dict[int, int]
     draws: int

@@ -472,13 +472,9 @@ class _Processes:
     draws: int
     shared: SharedRandomness
 
-    def prepare(self, law: object) -> object:
-        """Return the law: the reference reads it, and guards it where it is not accord's own."""
-        return law
-
-    def votes_of(self, prepared: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
+    def votes_of(self, given: Sequence[Distribution | Abstain]) -> list[list[Vote]]:
         """Return the number of the point that each law takes in each draw."""
-        taken, _ = self.taken(prepared)
+        taken, _ = self.taken(given)
         return [[ABSTAIN if own == NONE else struct.pack("<q", own) for own in column] for column in taken.T.tolist()]
 
     def taken(self, laws: Sequence[Distribution | Abstain]) -> tuple[_Integers, _Integers]:
