@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import accord.couplings as room
+import accord.theory as theory_room
 from accord.core import ABSTAIN, Coupled, PointsCoupling, couple_all
 from accord.core.errors import InvalidParameter
 from accord.randomness import SharedRandomness
@@ -123,3 +125,11 @@ def test_its_errors_are_its_own() -> None:
 def test_what_a_call_must_give(coupling: Any, wrong: Any) -> None:
     with pytest.raises((InvalidParameter, TypeError)):
         couple_all(coupling, [], **{"records": 1, "draws": 1, "shared": KEY, **wrong})
+
+
+def test_L3_no_public_coupling_but_couple_II_has_a_loop_of_its_own() -> None:
+    public = [getattr(house, name) for house in (room, theory_room) for name in house.__all__]
+    couplings = [one for one in public if isinstance(one, type) and hasattr(one, "couple") and hasattr(one, "premises")]
+    assert len(couplings) >= 12
+    of_their_own = {one.__name__ for one in couplings if one.couple is not PointsCoupling.couple}
+    assert of_their_own == {"TuplePoissonCoupling"}

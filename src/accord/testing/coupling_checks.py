@@ -46,8 +46,9 @@ _DECODED = 200
 
 _GUARD = (
     "whatever goes wrong with one law must be that law's abstention and change nothing for the others, but couple "
-    "raised {error} where one law {bad}. Ask each law inside alone(lambda: ..., failed=None) of accord.couplings, "
-    "isinstance included (it asks for __class__), and vote ABSTAIN for a law that failed or is no law of yours."
+    "raised {error} where one law {bad}. Subclass PointsCoupling, whose loop guards each law, or ask each law inside "
+    "alone(lambda: ..., failed=None) of accord.couplings, isinstance included (it asks for __class__), and vote "
+    "ABSTAIN for a law that failed or is no law of yours."
 )
 
 
