@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
-from accord.density.refine import CandidateRefiner, StatisticsRefiner
+from accord.density.refine import StatisticsRefiner
 from accord.distributions import Distribution, Mixture, Normal
-from accord.learners import GaussianLearner, ScipyLearner
+from accord.learners import GaussianLearner
 
 DELTA = "5e-7"
 GRID = np.linspace(-20, 40, 60_001)[:, None]
@@ -131,28 +131,6 @@ def space_mixtures(runs: int, epsilon: str) -> None:
         report(f"{count} normals on R^{dimension}, n = 100000 (loss in nats)", min(runs, 5), one)
 
 
-def families(runs: int, epsilon: str) -> None:
-    from scipy.stats import lognorm  # noqa: PLC0415 - slow
-
-    for size in (10_000, 100_000):
-
-        def one(run: int, size: int = size) -> tuple[float, float, float]:
-            truth = lognorm(0.75, scale=math.exp(1.0))
-            records = truth.rvs(size, random_state=run)[:, None]
-            learner = ScipyLearner(lognorm)
-            opening = learner.fit(lognorm(0.9, scale=3.5).rvs(2000, random_state=run)[:, None], seed=0)
-            found, seconds = timed(CandidateRefiner(learner, epsilon=epsilon, delta=DELTA), opening, records)
-            plain = learner.fit(records, seed=0)
-            grid = np.linspace(0, 200, 200_001)[1:]
-            errors = [
-                0.5 * float(np.abs(np.exp(law.log_density(grid[:, None])) - truth.pdf(grid)).sum()) * 1e-3
-                for law in (found, plain)
-            ]
-            return errors[0], errors[1], seconds
-
-        report(f"log-normal by candidates, n = {size}", min(runs, 5), one)
-
-
 def large(epsilon: str) -> None:
     print("\nseconds by number of records (StatisticsRefiner)")
     for dimension, count in ((1, 8), (5, 1)):
@@ -173,7 +151,7 @@ def main() -> None:
     chosen = parser.parse_args()
     print(f"epsilon {chosen.epsilon}, delta {DELTA}; medians of up to {chosen.runs} runs")
     print(f"{'':58s} {'private':>9s} {'plain':>9s} {'ratio':>8s}")
-    for task in (normals, line_mixtures, space_mixtures, families):
+    for task in (normals, line_mixtures, space_mixtures):
         task(chosen.runs, chosen.epsilon)
     if chosen.large:
         large(chosen.epsilon)

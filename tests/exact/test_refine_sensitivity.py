@@ -1,6 +1,5 @@
 """Refining: whole contributions on neighbours, the noise that a budget needs, and how the discrete noise is counted."""
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -10,13 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord.density.refine import CandidateRefiner, StatisticsRefiner
-from accord.density.refine.candidates import STEPS, epsilons_of, ratio_steps, total_of
+from accord.density.refine import StatisticsRefiner
 from accord.density.refine.mixture_fit import NormalMixture
 from accord.density.refine.projections import SHARE, BinnedProjections, UnitRecords
 from accord.density.refine.statistics import CONTINUOUS_PART, LEAST_SIGMA, noise_for, squared_budget
 from accord.distributions import Distribution, Mixture, Normal
-from accord.learners import GaussianLearner
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
 
@@ -114,56 +111,6 @@ def test_with_frozen_noise_releases_differ_as_the_sums_do() -> None:
     assert (moved == query.sums(whole(one)) - query.sums(whole(other))).all()
 
 
-# --- scores of candidates ---------------------------------------------------------------------------------------------
-
-
-def test_neighbours_move_each_score_by_at_most_the_sensitivity() -> None:
-    refiner = CandidateRefiner(GaussianLearner(), epsilon=1, delta="1e-6")
-    near = [Normal([0.1 * shift, -0.2], [[1.0, 0.1], [0.1, 1.3]]) for shift in range(5)]
-    for one, other in datasets(7):
-        scores = [refiner._scores(MODEL, near, whole(units), clip=0.7) for units in (one, other)]
-        moved = np.abs(scores[0] - scores[1])
-        assert moved.max() <= 2 * STEPS
-        assert moved[0] == 0  # the current model's own score is a constant
-
-
-def test_a_score_is_a_clipped_mean_over_the_records_of_a_unit() -> None:
-    ratios = np.array([0.5, np.inf, -np.inf, np.nan, 0.25, -9.0])
-    found = ratio_steps(ratios, np.array([0, 1, 4, 6]), clip=1.0)
-    assert found.tolist() == [STEPS // 2, 0, round(STEPS * (0.25 - 1) / 2)]
-
-
-class Fragile:
-    """A law that fails on some records, in ways of its own."""
-
-    dimension = 2
-    measure = Normal([0, 0], [[1, 0], [0, 1]]).measure
-
-    def sample(self, size: int, generator: Any) -> Floats:
-        return np.asarray(generator.standard_normal((size, 2)))
-
-    def log_density(self, x: Any) -> Floats:
-        if (x > 5).any():
-            raise SystemExit(3)
-        if (x < -5).any():
-            return np.zeros(len(x) + 1)
-        return np.asarray(-(x**2).sum(axis=1))
-
-
-def test_one_record_on_which_a_law_fails_moves_a_score_by_its_own_part_only() -> None:
-    refiner = CandidateRefiner(GaussianLearner(), epsilon=1, delta="1e-6")
-    usual = np.random.default_rng(1).standard_normal((500, 2))
-    for odd in (9.0, -9.0):
-        records = usual.copy()
-        records[77] = odd
-        scores = [
-            refiner._scores(MODEL, [Fragile()], UnitRecords(table, units=500, dimension=2), clip=1.0)
-            for table in (usual, records)
-        ]
-        assert 0 < abs(int(scores[0][1] - scores[1][1])) <= STEPS
-        assert scores[1][1] != 0
-
-
 # --- budgets ----------------------------------------------------------------------------------------------------------
 
 
@@ -203,17 +150,3 @@ def test_discrete_noise_is_continuous_noise_rounded_at_random() -> None:
         # With a smaller s it would not be: the constant does work.
         coarse = mpmath.fsum(mpmath.exp(-(z**2) * mpmath.mpf(2)) for z in range(-40, 41)) / mpmath.sqrt(mpmath.pi / 2)
         assert abs(coarse - 1) > 0.01
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 6, 20])
-def test_selections_cost_the_budget_and_little_less(rounds: int) -> None:
-    epsilon, delta = Fraction(1, 2), Fraction(1, 10**6)
-    each = epsilons_of(epsilon, delta, rounds)
-    assert total_of(each, delta=delta) <= epsilon
-    assert total_of(tuple(one * Fraction(103, 100) for one in each), delta=delta) > epsilon
-    assert all(later == earlier * Fraction(3, 2) for earlier, later in itertools.pairwise(each))
-    assert sum(each) >= epsilon
-
-
-def test_pure_selections_add_up() -> None:
-    assert sum(epsilons_of(Fraction(1), Fraction(0), 5)) == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from accord.density.refine import CandidateRefiner, StatisticsRefiner
+from accord.density.refine import StatisticsRefiner
 from accord.distributions import Distribution, Mixture, Normal
 from accord.learners import GaussianLearner
 from accord.randomness import SharedRandomness
@@ -104,14 +104,3 @@ def test_two_groups_in_the_plane() -> None:
     loss = float((truth.log_density(fresh) - found.log_density(fresh)).mean())
     assert loss < 0.02
     assert float((truth.log_density(fresh) - opening.log_density(fresh)).mean()) > 0.5
-
-
-@pytest.mark.parametrize("key", [1, 2])
-def test_candidates_come_near_too(key: int) -> None:
-    truth = Normal(0.0, 1.0)
-    records = truth.sample(20_000, SharedRandomness(key).stream("data"))
-    refiner = CandidateRefiner(GaussianLearner(), epsilon=1, delta="1e-6")
-    opening = Normal(0.4, 2.5)
-    found = refiner.refine(opening, records, units=20_000, shared=SharedRandomness(key)).model
-    assert error(found, truth) < 0.1, key
-    assert error(opening, truth) > 0.2

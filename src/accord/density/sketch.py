@@ -355,7 +355,7 @@ def sketch_points(law: Piecewise, *, size: int) -> _Floats:
 
 
 _CANDIDATES = 24
-_FIRST, _MOST_COUNT_SEARCH, _MOST_OF_QUICK = 100, 4000, 20_000
+_FIRST, _MOST_EVALUATIONS, _MOST_OF_QUICK = 100, 4000, 20_000
 _GROWTH, _GROWTH_IF_KEPT = 1.5, 4.0
 _MOST_ROUNDS = 24
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
@@ -397,7 +397,7 @@ def search(
     """
     edges, present = centre + scale * cells.edges, cells.present
     law, size = opening, float(_FIRST)
-    most = float(_MOST_OF_QUICK if isinstance(learner, ScipyLearner) else _MOST_COUNT_SEARCH)
+    most = float(_MOST_OF_QUICK if isinstance(learner, ScipyLearner) else _MOST_EVALUATIONS)
     masses = cell_masses(law, edges)
     for number in range(_MOST_ROUNDS):
         key = shared.child("round", number)

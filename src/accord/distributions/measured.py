@@ -140,7 +140,7 @@ class Points:
     def floats(self) -> _Floats:
         """The records as numbers, column by column, shape (d, n), contiguous; what is no number is NaN."""
         if "floats" not in self._known:
-            self._known["floats"] = _read_only(_as_floats_points(self.raw))
+            self._known["floats"] = _read_only(_floats_of_cells(self.raw))
         found: _Floats = self._known["floats"]
         return found
 
@@ -169,7 +169,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _as_floats_points(raw: NDArray[Any]) -> _Floats:
+def _floats_of_cells(raw: NDArray[Any]) -> _Floats:
     """Return numbers of shape (d, n); NaN for what is no real number, text that reads as a number included."""
     if raw.dtype.kind in "iufb":
         return np.array(raw.T, dtype=np.float64, order="C")

@@ -153,15 +153,15 @@ _HALF = Fraction(1, 2)
 def read_reals(value: ArrayLike | Fraction | decimal.Decimal) -> NDArray[Any]:
     """Return finite reals as float64, or as exact Fractions where a float64 would round them; refuse others by name."""
     if is_masked(value):
-        _refuse_grid()
+        _refuse_value()
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         result = array.astype(np.float64)
         if not np.isfinite(result).all():
-            _refuse_grid()
+            _refuse_value()
         return result
     if array.dtype.kind not in "iuO":
-        _refuse_grid()
+        _refuse_value()
     if array.dtype.kind in "iu" and array.max(initial=0) <= _EXACT and array.min(initial=0) >= -_EXACT:
         return array.astype(np.float64)
     entries = array.ravel().tolist()
@@ -174,11 +174,11 @@ def read_reals(value: ArrayLike | Fraction | decimal.Decimal) -> NDArray[Any]:
 
 def _exact(entry: object) -> Fraction:
     if isinstance(entry, (bool, np.bool_, np.longdouble)) or not isinstance(entry, (numbers.Real, decimal.Decimal)):
-        _refuse_grid()
+        _refuse_value()
     try:
         return to_binary_fraction(entry)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        _refuse_grid()
+        _refuse_value()
         raise
 
 
@@ -214,6 +214,6 @@ def _float(steps: int | Fraction, exponent: int) -> float:
         return sys.float_info.max if steps > 0 else -sys.float_info.max
 
 
-def _refuse_grid() -> None:
+def _refuse_value() -> None:
     message = "value must be a finite real number or an array of them: no NaN, infinity, boolean, text or mask."
     raise InvalidParameter(message)

@@ -172,7 +172,7 @@ def _tables(scale: Fraction, few: bool) -> tuple[tuple[Digit, ...], Top]:  # noq
 
 
 _LARGEST_VARIANCE = 1 << 100
-_MOST_ROUNDS_GAUSSIAN_CELLS = 8192
+_MOST_CELL_ROUNDS = 8192
 
 
 def discrete_gaussian(variance: Fraction, *, size: int, randomness: PrivateRandomness) -> NDArray[Any]:
@@ -267,7 +267,7 @@ class Sampler:
         rounds = 0
         while pending.size:
             rounds += 1
-            if rounds > _MOST_ROUNDS_GAUSSIAN_CELLS:
+            if rounds > _MOST_CELL_ROUNDS:
                 stuck()
             values, kept = self._propose(pending.size, randomness)
             if values.dtype == object:

@@ -339,7 +339,7 @@ def parse_column(entry: Mapping[str, Any], *, place: int, version: int, folder: 
         false=spelled.get("false", ()),
         format=pattern,
         value=_value(entry, name=name) if kind == "constant" else None,
-        prefix=_text_column(entry.get("prefix", ""), key="prefix", name=name),
+        prefix=_one_text(entry.get("prefix", ""), key="prefix", name=name),
         start=_start(entry.get("start", 1), name=name),
     )
 
@@ -371,7 +371,7 @@ def _flag(entry: Mapping[str, Any], key: str, *, name: str) -> bool:
     return value
 
 
-def _text_column(value: object, *, key: str, name: str) -> str:
+def _one_text(value: object, *, key: str, name: str) -> str:
     if not isinstance(value, str):
         raise SchemaMismatch(f"{key} of column {shown(name)} must be a text.")
     return value
@@ -394,7 +394,7 @@ def _start(value: object, *, name: str) -> int:
 def _value(entry: Mapping[str, Any], *, name: str) -> str:
     if "value" not in entry:
         raise SchemaMismatch(f"column {shown(name)} is a constant and needs value: the text of its cells.")
-    return _text_column(entry["value"], key="value", name=name)
+    return _one_text(entry["value"], key="value", name=name)
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def _members(laws: Sequence[Distribution], records: NDArray[Any]) -> _Floats:
 
 
 _LAW = "law of the list"
-_MOST_MINIMUM_DISTANCE = 500
+_MOST_CANDIDATES = 500
 _TIE = 1e-12
 _EXACT = 1e-10
 _LEAST = 1e-14
@@ -367,9 +367,9 @@ def _as_laws(candidates: object) -> tuple[Distribution, ...]:
     if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Collection):
         raise InvalidParameter("candidates must be a list of laws, of a length that is known: no iterator.")
     given = tuple(candidates)
-    if not 1 <= len(given) <= _MOST_MINIMUM_DISTANCE:
+    if not 1 <= len(given) <= _MOST_CANDIDATES:
         raise InvalidParameter(
-            f"candidates must be 1 to {_MOST_MINIMUM_DISTANCE} laws: the work grows with the cube of their number."
+            f"candidates must be 1 to {_MOST_CANDIDATES} laws: the work grows with the cube of their number."
         )
     laws = tuple(_categorical(law) if isinstance(law, FiniteLaw) else law for law in given)
     for place, law in enumerate(laws):

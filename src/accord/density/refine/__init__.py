@@ -1,6 +1,5 @@
 """Couple, then refine: from a coarse public model to a good one by private looks at the data."""
 
-from accord.density.refine.candidates import CandidateRefiner
 from accord.density.refine.statistics import RefinedModel, Refiner, StatisticsRefiner
 
-__all__ = ["CandidateRefiner", "RefinedModel", "Refiner", "StatisticsRefiner"]
+__all__ = ["RefinedModel", "Refiner", "StatisticsRefiner"]

@@ -16,7 +16,7 @@ from accord.core.curve import CHANCE_BITS, exclusive_curve
 
 __all__ = [
     "GRID",
-    "GRID_ROUNDED",
+    "ROUNDING_GRID",
     "RoundedAtoms",
     "Single",
     "TupleVariation",
@@ -187,7 +187,7 @@ def _block_size(variation: TupleVariation, records: int, target: float) -> int |
     return high
 
 
-GRID_ROUNDED = 2000
+ROUNDING_GRID = 2000
 """Intervals of p in [0, 1/2] on which binomial tails are bounded."""
 
 _BLOCKS = tuple(sorted({round(12 * 1.2**power) for power in range(24)}))
@@ -382,7 +382,7 @@ def _radius(block: int, chance: float, *, sides: int) -> float:
 
 def _worst(block: int, radius: float, *, sides: int) -> float:
     """Bound the tail for all p: on [p1, p2] each side is monotone in p, and so is its threshold."""
-    ends = np.linspace(0.0, 0.5, GRID_ROUNDED + 1) if sides == 2 else np.linspace(0.0, 1.0, 2 * GRID_ROUNDED + 1)
+    ends = np.linspace(0.0, 0.5, ROUNDING_GRID + 1) if sides == 2 else np.linspace(0.0, 1.0, 2 * ROUNDING_GRID + 1)
     first, last = ends[:-1], ends[1:]
     above = tail_above(np.floor(block * (first + radius) - 1e-9) + 1, size=block, chance=last)
     if sides == 1:
