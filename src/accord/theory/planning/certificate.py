@@ -8,9 +8,8 @@ from typing import Any, final
 from accord.core.errors import InvalidParameter
 from accord.theory.planning.verify import check_numbers, resimulate
 
-__all__ = ["METHODS", "Certificate"]
+__all__ = ["Certificate"]
 
-METHODS = ("L9", "L10", "L11", "A", "B", "C", "D")
 _TRUE_COMPLEXITY = ("the learner's sample complexity is true",)
 _PREMISES = {
     "L9": _TRUE_COMPLEXITY,
