@@ -564,3 +564,13 @@ def test_shares_of_the_budget_are_exact() -> None:
     learner = MarginalLearner(PAIR, epsilon=0.1, delta=DELTA)
     assert learner.epsilon == Fraction(1, 10)
     assert learner.plan(1000).spent == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("epsilon", [900, 1000])
+@pytest.mark.parametrize("named", [False, True])
+def test_B7_the_largest_epsilon_has_a_total_in_every_way_to_count(epsilon: int, *, named: bool) -> None:
+    source = np.random.default_rng(3)
+    codes = np.stack([source.integers(0, 20, 200), source.integers(0, 3, 200)], axis=1)
+    learner = MarginalLearner(Domain([Column("a", 21), Column("b", 4)]), epsilon=epsilon, delta="1e-6")
+    release = learner.release(codes, units=np.arange(200) // 2 if named else None)
+    assert release.guarantee.epsilon == epsilon

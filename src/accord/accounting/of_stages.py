@@ -145,10 +145,17 @@ def _numeric(node: Composed) -> Total:
     stages = tuple(_one_by_one(node))
     losses, exact = losses_of(stages)
     known = [composed_epsilon(losses, delta=node.delta, exact=exact), _by_vectors(stages, delta=node.delta)]
-    epsilons = [epsilon for epsilon in known if epsilon is not None]
+    epsilons = [epsilon for epsilon in known if epsilon is not None] or _sum(stages, delta=node.delta)
     if not epsilons:
         raise InvalidParameter("no total is known for these stages.")
     return min(epsilons), node.delta
+
+
+def _sum(stages: tuple[Stage, ...], *, delta: Fraction) -> list[Fraction]:
+    """Return the plain sum of epsilons, where each stage has one and their deltas are within this one."""
+    known = [(stage.guarantee.epsilon, stage.guarantee.delta) for stage in stages if stage.guarantee is not None]
+    whole = len(known) == len(stages) and sum((part for _, part in known), Fraction(0)) <= delta
+    return [sum((epsilon for epsilon, _ in known), Fraction(0))] if whole else []
 
 
 def _one_by_one(node: Composed) -> Iterator[Stage]:

@@ -4,6 +4,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Hashable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,8 @@ from accord.cli.rounds import relation_named
 from accord.core.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
 from accord.reports import RELEASE_FORMAT, check_release, taken_at_word
-from accord.theory.planning import Certificate
+from accord.theory.planning import Certificate, Plan
+from accord.theory.planning.certificate import THEOREMS
 
 __all__ = ["check"]
 
@@ -112,13 +114,44 @@ def _plans(content: Mapping[str, Any], *, recompute: bool) -> dict[str, Any]:
         certificate = Certificate.from_json(json.dumps({**named, **parts}))
         holds = certificate.verify(recompute=recompute)
         stated = entry.get("records", certificate.numbers.get("records_needed"))
-        agrees = holds and stated == certificate.records
-        verdicts.append({"method": certificate.method, "records": stated, "holds": agrees})
+        wrong = _contradictions(entry, content, certificate)
+        verdicts.append({"method": certificate.method, "records": stated, "holds": holds and not wrong, "wrong": wrong})
     lines = [
         f"{entry['method']}: {entry['records']} records: {'holds' if entry['holds'] else 'REFUTED'}"
+        + (f" ({', '.join(entry['wrong'])}: not what its certificate says)" if entry["wrong"] else "")
         for entry in verdicts
     ]
     return {"kind": "plans", "holds": all(v["holds"] for v in verdicts), "plans": verdicts, "lines": lines}
+
+
+_SIZES = ("records", "blocks", "block_size", "synthetic_records", "draws", "parts")
+_ASKED = ("alpha", "beta", "epsilon", "delta")
+_BESIDES = {"accord", "learner", "plans", "recomputed", "name", "method", "numbers", "inequalities", "premises"}
+
+
+def _contradictions(entry: Mapping[str, Any], content: Mapping[str, Any], certificate: Certificate) -> list[str]:
+    """Return the keys of a plan, and of the file around it, that say something else than the plan's certificate."""
+    numbers = certificate.numbers
+    theorem = certificate.method in THEOREMS
+    if entry is content and "blocks" not in entry:  # a certificate by itself
+        return []
+    plan = Plan.of(certificate, method="theorem" if theorem else "certified")
+    wrong = [key for key in _SIZES if key in entry and entry[key] != getattr(plan, key)]
+    if "name" in entry and entry.get("method") != plan.method:
+        wrong.append("method")
+    for key in _ASKED:
+        for place in (entry, content):
+            if key in place and not _is_number(place[key], numbers.get(key)) and key not in wrong:
+                wrong.append(key)
+    known = {*_BESIDES, *_SIZES, *_ASKED}
+    return wrong + sorted({key for place in (entry, content) for key in place if key not in known})
+
+
+def _is_number(text: object, number: object) -> bool:
+    try:
+        return isinstance(text, (str, int)) and Fraction(text) == Fraction(str(number))
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _release(content: Mapping[str, Any]) -> dict[str, Any]:

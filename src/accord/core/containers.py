@@ -1,5 +1,6 @@
 """Take columns out of arrays, lists and data frames, without importing any library of data frames. Trusted core."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ __all__ = [
 ]
 
 
+_PLAIN_POLARS = re.compile("U?Int(8|16|32|64)|Float(32|64)|Boolean")
+"""Types of polars whose cells are the same alone, in a list, and in an array of numpy."""
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _NOT_A_TABLE = "data must have shape (n, d) with d at least 1, or (n,) for one column."
 
@@ -221,7 +224,9 @@ def _series(series: Any, library: str) -> NDArray[Any]:  # noqa: ANN401 - anothe
         plain = isinstance(series.dtype, np.dtype)
         return np.asarray(series.to_numpy() if plain else series.astype(object))
     if library == "polars":
-        plain = series.null_count() == 0 or series.dtype.is_temporal()
+        # The type decides how cells are read; a gap would make whole numbers floats.
+        kind = str(series.dtype)
+        plain = series.dtype.is_temporal() or (series.null_count() == 0 and _PLAIN_POLARS.fullmatch(kind) is not None)
         return np.asarray(series.to_numpy()) if plain else _objects(series.to_list())
     return _arrow(series)
 

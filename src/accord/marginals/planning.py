@@ -338,13 +338,19 @@ def make_plan(
     if mode != "full":
         steps = list(calibrated(steps, epsilon=promised.epsilon, delta=promised.delta, one_record=one_record))
     spent = promised.epsilon if mode == "full" else total_epsilon(steps, delta=promised.delta, one_record=one_record)
+    if spent is None:
+        message = (
+            f"no total is known for these steps at epsilon {float(promised.epsilon):g} and this delta: choose a "
+            f"smaller epsilon. Nothing was spent."
+        )
+        raise InvalidParameter(message)
     return MarginalPlan(
         mode=mode,
         units=units,
         whole=whole,
         steps=tuple(steps),
         promised=promised,
-        spent=promised.epsilon if spent is None else spent,
+        spent=spent,
         most_groups=groups,
         number_groups=groups if mode == "full" else min(groups, _number_groups(steps, units=units * whole)),
         errors=_errors(domain, steps, groups=groups, units=units * whole),

@@ -10,6 +10,8 @@ from accord.theory.planning.verify import check_numbers, resimulate
 
 __all__ = ["Certificate"]
 
+
+THEOREMS = ("L9", "L10", "L11")
 _TRUE_COMPLEXITY = ("the learner's sample complexity is true",)
 _PREMISES = {
     "L9": _TRUE_COMPLEXITY,
