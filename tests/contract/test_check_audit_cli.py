@@ -78,20 +78,8 @@ def test_saved_plans_are_worked_out_again(tmp_path: Path) -> None:
     ids=str,
 )
 def test_B4_a_plan_that_says_more_than_its_certificate_is_refuted(tmp_path: Path, change: dict[str, Any]) -> None:
-    options = (
-        "--alpha",
-        "0.1",
-        "--beta",
-        "0.1",
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-6",
-        "--method",
-        "certified",
-        "--json",
-    )
-    content = json.loads(run("plan", "--learner", "normal", *options).stdout)
+    sizes = ("--alpha", "0.1", "--beta", "0.1", "--epsilon", "1", "--delta", "1e-6")
+    content = json.loads(run("plan", "--learner", "normal", *sizes, "--method", "certified", "--json").stdout)
     assert run("check", written(tmp_path, json.dumps(content), "true.json")).exit_code == 0
     around = {"epsilon", "delta", "alpha", "beta", "safe"} & change.keys()
     (content if around else content["plans"][-1]).update(change)
