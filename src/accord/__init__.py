@@ -3,17 +3,21 @@
 Bring any density estimator, get a private model and synthetic data, with a proof you can read.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accord.density.estimator import PrivateDensity
+    from accord.synthesis import SyntheticTable, plan_table, synthesise_table
 
 __version__ = "0.1.0"
-__all__ = ["PrivateDensity", "__version__"]
+__all__ = ["PrivateDensity", "SyntheticTable", "__version__", "plan_table", "synthesise_table"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
-    """Load what needs scikit-learn when it is first asked for."""
+    """Load a room when it is first asked for."""
+    if name in {"SyntheticTable", "plan_table", "synthesise_table"}:
+        return getattr(importlib.import_module("accord.synthesis"), name)
     if name == "PrivateDensity":
         try:
             from accord.density.estimator import PrivateDensity  # noqa: PLC0415 - an optional dependency

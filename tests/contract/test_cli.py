@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import accord
-import accord.cli.job
+import accord.synthesis.task
 from accord.cli.app import app
 from accord.distributions import Categorical, Normal
 from accord.errors import FitFailed, InvalidParameter
@@ -58,7 +58,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             kind = Normal([1.5, -2.0], [[4.0, 3.0], [3.0, 9.0]])
         return release(kind, units=len(records), word=options.get("unit") or "record")
 
-    monkeypatch.setattr(accord.cli.job, "synthesise", synthesise)
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", synthesise)
     return calls
 
 
@@ -67,7 +67,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
     def synthesise(*_: Any, **__: Any) -> NoReturn:
         pytest.fail("nothing may be released")
 
-    monkeypatch.setattr(accord.cli.job, "synthesise", synthesise)
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", synthesise)
 
 
 def call(*words: str | Path) -> Result:
@@ -402,7 +402,7 @@ def test_delta_too_large_for_the_selection_is_refused_before_a_file_is_opened() 
 def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     write("s.toml", NUMBER.format("x"))
     write("d.csv", "x\n1\n2\n")
-    monkeypatch.setattr(accord.cli.job, "synthesise", lambda *_, **__: release())
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", lambda *_, **__: release())
     before = snapshot()
     result = synth("d.csv", "s.toml", "--model", "m.json")
     assert result.exit_code == 3
@@ -422,7 +422,7 @@ def test_no_model_for_what_was_released_is_no_answer(monkeypatch: pytest.MonkeyP
 
     write("s.toml", NUMBER.format("x"))
     write("d.csv", "x\n1\n2\n")
-    monkeypatch.setattr(accord.cli.job, "synthesise", failing)
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", failing)
     refused(synth("d.csv"), "no answer", "spent", code=3)
     assert snapshot().keys() == {"s.toml", "d.csv"}
 
@@ -467,7 +467,7 @@ def test_what_nobody_expected(monkeypatch: pytest.MonkeyPatch, error: BaseExcept
 
     write("s.toml", NUMBER.format("x"))
     write("d.csv", "x\n1\n2\n")
-    monkeypatch.setattr(accord.cli.job, "synthesise", failing)
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", failing)
     line = refused(synth("d.csv"), code=code)
     assert (type(error).__name__ in line) == (code == 1 and not getattr(error, "strerror", None))
     assert snapshot().keys() == {"s.toml", "d.csv"}
@@ -482,7 +482,7 @@ def test_what_the_learning_layer_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
     write("s.toml", NUMBER.format("x"))
     write("d.csv", "x\n1\n2\n")
     with monkeypatch.context() as patch:
-        patch.setattr(accord.cli.job, "synthesise", failing)
+        patch.setattr(accord.synthesis.task, "synthesise", failing)
         refused(synth("d.csv"), "at least 42")
     refused(synth("d.csv"), "too few records: there are 2, and about")
     write("d.csv", "x\n" + "1\n" * 300)

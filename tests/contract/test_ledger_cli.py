@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-import accord.cli.job
+import accord.synthesis.task
 from accord.cli.app import app
 from accord.core.unit_names import unit_word
 from accord.distributions import Distribution, Normal
@@ -57,7 +57,7 @@ def released(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         plan = SamplePlan(units=len(records), blocks=10, block_size=100, records=20, draws=4, typical_error=0.1)
         return Synthesis(model=Normal([1.5], [[4.0]]), guarantee=guarantee, plan=plan, seeded=False)
 
-    monkeypatch.setattr(accord.cli.job, "synthesise", synthesise)
+    monkeypatch.setattr(accord.synthesis.task, "synthesise", synthesise)
     return calls
 
 

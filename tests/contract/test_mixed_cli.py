@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-import accord.cli.job
+import accord.synthesis.task
 from accord.cli.app import app
 from accord.ledger import Ledger
 from accord.marginals import MarginalLearner
@@ -166,7 +166,7 @@ def frozen_release(*_: Any, **__: Any) -> TableRelease:
 
 
 def test_E81_E86_neighbouring_files_give_equal_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accord.cli.job, "release_by_tables", frozen_release)
+    monkeypatch.setattr(accord.synthesis.task, "release_by_tables", frozen_release)
     seen = []
     odd = ["", "north;1e999;1;no;31/02/2020;low;CH;x;y", f"north;{CANARY};5;maybe;;high;CH;x;y", 'south;"4\n5";1;;;;;;']
     for first in odd:

@@ -1,46 +1,30 @@
-"""One synthesis from request to files: the order of its steps is part of the promise."""
+"""One synthesis from a request to files: nothing is spent before all of the files are checked."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
-from accord.cli.accounts import curator_account, report_of
-from accord.cli.document import law_document, model_file
-from accord.cli.guard import NO_ANSWER, UNEXPECTED, Stop
-from accord.cli.learner import block_learner, density_family, takes_blocks
+from accord.cli.document import model_file
+from accord.cli.guard import UNEXPECTED, Stop
 from accord.cli.ledger import login_name
-from accord.cli.outcome import Outcome
-from accord.cli.request import Numbers, Request
-from accord.core.coupling import Learner
-from accord.core.errors import FitFailed, LedgerError, SchemaMismatch
-from accord.core.guarantee import ApproxDP, Neighbouring
-from accord.core.unit_names import unit_word
-from accord.core.verdict import Verdict, tell
-from accord.density.family import DensityFamily
-from accord.ledger import Ledger, Statement
-from accord.marginals.verdicts import verdicts_of
+from accord.cli.request import Request
+from accord.core.errors import SchemaMismatch
+from accord.core.guarantee import ApproxDP
+from accord.ledger import Ledger
 from accord.reports import release_json, report_page
-from accord.synthesis.by_votes import Synthesis, synthesise
-from accord.synthesis.release import TableRelease, of_synthesis, release_by_density, release_by_tables
+from accord.synthesis.curator import curator_account
+from accord.synthesis.synthetic import SyntheticTable
+from accord.synthesis.task import task_of
 from accord.tables import Outputs, Schema, Table, check_output, columns_as_bytes, outputs, read_schema, read_table
 from accord.tables.names import shown
 
 __all__ = ["Progress", "run"]
 
 Progress = Callable[[int, int, str], None]
-Engine = Callable[[Table, Numbers, Progress | None, Ledger | None], tuple[TableRelease, Synthesis | None]]
-
-NO_MODEL = "no answer: no model fits what was released; nothing was written, and the budget is spent all the same."
 
 
-def run(
-    request: Request,
-    *,
-    verdicts: Sequence[Verdict],
-    progress: Callable[[], AbstractContextManager[Progress | None]],
-) -> Outcome:
+def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progress | None]]) -> SyntheticTable:
     """Check, read, charge, release, write, in this order.
 
     Nothing is opened before the numbers are checked, nothing is spent before all of the files are, and nothing is
@@ -50,8 +34,6 @@ def run(
     ----------
     request
         What is asked for.
-    verdicts
-        Where those are that are told meanwhile: the caller collects them.
     progress
         Gives a function that is told how far the steps are.
 
@@ -63,29 +45,20 @@ def run(
         If the release was made but could not be written.
 
     """
-    numbers = request.numbers()
-    schema, engine = _schema(request)
+    rows, terms = request.count(), request.terms()
+    schema = _schema(request)
+    task = task_of(schema, terms)
     places = _places(request, schema=schema)
-    with _ledger(request, numbers=numbers, schema=schema) as ledger:
+    with _ledger(request, promised=task.promised) as ledger:
         with _during(progress, "reading the table"):
             table = read_table(request.data, schema=schema)
-        _tell_of_request(table, numbers=numbers, schema=schema, weighted=not takes_blocks(request.learner))
         with outputs([place for place in places.values() if place is not None]) as files:
             with progress() as report:
-                release, synthesis = engine(table, numbers, report, ledger)
-            statement = _statement(ledger)
-            outcome = Outcome(
-                request=request,
-                numbers=numbers,
-                schema=schema,
-                release=release,
-                synthesis=synthesis,
-                ledger=statement,
-            )
-            if release.answered:
+                synthetic = task.run(table, progress=report, ledger=ledger)
+            if synthetic.answered:
                 with _during(progress, "writing"):
-                    _write(outcome, table, files=files, places=places, warnings=tuple(verdicts))
-    return outcome
+                    _write(request, synthetic, table, rows=rows, files=files, places=places)
+    return synthetic
 
 
 @contextmanager
@@ -97,39 +70,26 @@ def _during(progress: Callable[[], AbstractContextManager[Progress | None]], wha
         yield
 
 
-def _ledger(request: Request, *, numbers: Numbers, schema: Schema) -> AbstractContextManager[Ledger | None]:
+def _ledger(request: Request, *, promised: ApproxDP) -> AbstractContextManager[Ledger | None]:
     """Open the ledger, and refuse a request that it would refuse before any row is read."""
     if request.ledger is None:
         return nullcontext()
     ledger = Ledger(request.ledger, who=login_name() if request.who is None else request.who, why=request.why)
     try:
-        word = unit_word(schema.unit, named=schema.unit is not None)
-        ledger.check(ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, word))
+        ledger.check(promised)
     except BaseException:
         ledger.close()
         raise
     return ledger
 
 
-def _statement(ledger: Ledger | None) -> Statement | None:
-    try:
-        return None if ledger is None else ledger.statement()
-    except LedgerError as error:  # the release is charged and made: it is not lost for want of a total
-        tell(Verdict("total-not-shown", f"the total of the ledger cannot be shown: {error}"))
-        return None
-
-
-def _schema(request: Request) -> tuple[Schema, Engine]:
+def _schema(request: Request) -> Schema:
     if request.schema is None:
         raise SchemaMismatch(
             "a schema is needed, because nothing may be guessed from the rows: run `accord schema DATA --out "
             "schema.toml`, complete that file, and pass --schema schema.toml."
         )
-    schema = read_schema(request.schema).with_unit(request.unit)
-    if takes_blocks(request.learner):
-        return schema, partial(_by_blocks, learner=block_learner(schema, name=request.learner), schema=schema)
-    family = density_family(schema, name=request.learner)
-    return schema, _by_tables if family is None else partial(_by_density, family=family)
+    return read_schema(request.schema).with_unit(request.unit)
 
 
 def _places(request: Request, *, schema: Schema) -> dict[str, Path | None]:
@@ -160,95 +120,23 @@ def _ledger_files(where: str | None) -> list[Path]:
     return [Path(where), *(Path(f"{resolved}-{kind}") for kind in ("wal", "shm", "journal"))]
 
 
-def _tell_of_request(table: Table, *, numbers: Numbers, schema: Schema, weighted: bool) -> None:
-    """Tell what public facts say, whatever the release will be."""
-    count = len(table) if table.units is None else int(table.units.max()) + 1
-    word = unit_word(schema.unit, named=table.units is not None)
-    promised = ApproxDP(numbers.epsilon, numbers.delta, Neighbouring.REPLACE_ONE, word)
-    for verdict in verdicts_of(promised, units=count, weighted=weighted and table.units is not None):
-        tell(verdict)
-
-
-# --- learners ---------------------------------------------------------------------------------------------------------
-
-
-def _by_tables(
-    table: Table, numbers: Numbers, progress: Progress | None, ledger: Ledger | None
-) -> tuple[TableRelease, None]:
-    release = release_by_tables(
-        table,
-        epsilon=numbers.epsilon,
-        delta=numbers.delta,
-        seed=numbers.seed,
-        progress=progress,
-        ledger=ledger,
-    )
-    return release, None
-
-
-def _by_density(
-    table: Table, numbers: Numbers, progress: Progress | None, ledger: Ledger | None, *, family: DensityFamily
-) -> tuple[TableRelease, None]:
-    release = release_by_density(
-        table,
-        family,
-        epsilon=numbers.epsilon,
-        delta=numbers.delta,
-        seed=numbers.seed,
-        progress=progress,
-        ledger=ledger,
-    )
-    return release, None
-
-
-def _by_blocks(
-    table: Table,
-    numbers: Numbers,
-    progress: Progress | None,
-    ledger: Ledger | None,
-    *,
-    learner: Learner,
-    schema: Schema,
-) -> tuple[TableRelease, Synthesis]:
-    try:
-        synthesis = synthesise(
-            table.records,
-            learner=learner,
-            epsilon=numbers.epsilon,
-            delta=numbers.delta,
-            units=table.units,
-            blocks=numbers.blocks,
-            draws=numbers.draws,
-            records_per_vote=numbers.records,
-            seed=numbers.seed,
-            progress=progress,
-            ledger=ledger,
-            unit=schema.unit,
-        )
-    except FitFailed:  # a fit in a block is that block's affair, so this was the last one, on what was released
-        raise Stop(NO_ANSWER, NO_MODEL) from None
-    return of_synthesis(synthesis, schema=schema, model=law_document(synthesis.model, schema=schema)), synthesis
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
 def _write(
-    outcome: Outcome,
+    request: Request,
+    synthetic: SyntheticTable,
     table: Table,
     *,
+    rows: int,
     files: Outputs,
     places: Mapping[str, Path | None],
-    warnings: tuple[Verdict, ...],
 ) -> None:
-    rows = outcome.release.rows(outcome.numbers.rows, seed=outcome.numbers.seed)
-    parquet = outcome.request.out.suffix.lower() == ".parquet"
+    cells = synthetic.cells(rows, seed=synthetic.terms.seed)
+    parquet = request.out.suffix.lower() == ".parquet"
     contents: dict[str, Callable[[], bytes]] = {
-        "--out": lambda: columns_as_bytes(rows, schema=outcome.schema, parquet=parquet),
-        "--model": lambda: model_file(outcome),
-        "--report": lambda: report_page(report_of(outcome, rows, warnings=warnings)).encode(),
-        "--release": lambda: release_json(report_of(outcome, rows, warnings=warnings)).encode("ascii"),
-        "--curator-report": lambda: curator_account(outcome, table, rows, warnings=warnings).encode(),
+        "--out": lambda: columns_as_bytes(cells, schema=synthetic.schema, parquet=parquet),
+        "--model": lambda: model_file(synthetic),
+        "--report": lambda: report_page(synthetic.report_of(cells)).encode(),
+        "--release": lambda: release_json(synthetic.report_of(cells)).encode("ascii"),
+        "--curator-report": lambda: curator_account(synthetic, table, cells).encode(),
     }
     try:
         for option, place in places.items():
@@ -258,7 +146,7 @@ def _write(
     except Exception as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
         message = (
-            f"the release was made but {shown(outcome.request.out.name)} could not be written ({reason}): "
+            f"the release was made but {shown(request.out.name)} could not be written ({reason}): "
             f"nothing is left of it, and its budget is spent all the same."
         )
         raise Stop(UNEXPECTED, message) from error

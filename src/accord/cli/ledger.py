@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accord.accounting.figures import short_text
-from accord.cli.document import as_json, composition, ledger_amounts, ledger_document
+from accord.cli.document import as_json, ledger_amounts, ledger_document
 from accord.cli.guard import BAD_INPUT, Stop, guarded
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import Neighbouring
@@ -144,7 +144,7 @@ def _print_totals(opened: Ledger, *, json: bool) -> None:
         sys.stdout.write(as_json(_totals(opened)))
         return
     statement = opened.statement()
-    line = composition(statement)
+    line = statement.words
     print(f"{line[0].upper()}{line[1:]}.")
     for total in opened.totals():
         amounts = f"({_short(total.guarantee.epsilon, up=True)}, {_short(total.guarantee.delta, up=True)})"

@@ -8,8 +8,6 @@ import typer
 
 from accord import __version__
 from accord.cli.document import as_json, document
-from accord.cli.dry_run import DryRun
-from accord.cli.dry_run import document as plan_document
 from accord.cli.dry_run import dry_run as dry_run_of
 from accord.cli.guard import NO_ANSWER, Stop, guarded, say
 from accord.cli.job import run
@@ -17,6 +15,7 @@ from accord.cli.render import print_document, progress_bar
 from accord.cli.request import Request
 from accord.core.errors import InvalidParameter
 from accord.core.verdict import collected
+from accord.synthesis.outlook import Outlook
 
 __all__ = ["perform", "synth"]
 
@@ -110,29 +109,26 @@ def synth(
             perform(request, json=json)
 
 
-def _print_plan(found: DryRun, *, json: bool) -> None:
+def _print_plan(found: Outlook, *, json: bool) -> None:
     if json:
-        sys.stdout.write(as_json({"accord": __version__, **plan_document(found)}))
+        sys.stdout.write(as_json({"accord": __version__, "dry_run": True, **found.document()}))
         return
     print("Plan; no row was read and nothing is spent")
-    for line in found.lines:
-        print(f"  {line}")
-    print(f"Rows stand for {found.rows_stand_for}.")
-    print(f"Is n = {found.units} enough? {found.enough}.")
+    print(found)
     sys.stdout.flush()
     for verdict in found.verdicts:
         say(f"warning: {verdict}")
 
 
 def perform(request: Request, *, json: bool, commands: tuple[str, ...] = ()) -> None:
-    """Run a request and print its outcome."""
+    """Run a request and print what came of it."""
     with collected() as verdicts:
         try:
-            outcome = run(request, verdicts=verdicts, progress=lambda: progress_bar(wanted=not json))
+            synthetic = run(request, progress=lambda: progress_bar(wanted=not json))
         finally:
             for verdict in verdicts:
                 say(f"warning: {verdict}")
-    content = document(outcome, warnings=tuple(verdicts))
+    content = document(request, synthetic, warnings=tuple(verdicts))
     if json:
         sys.stdout.write(as_json({**content, "commands": list(commands)}))
     else:

@@ -16,6 +16,7 @@ __all__ = [
     "column_of",
     "held_in",
     "holds_columns",
+    "library_of",
 ]
 
 
@@ -77,7 +78,7 @@ def held_in(data: Any, *, columns: int | None = None) -> Held:  # noqa: ANN401 -
 
 
 def _held(data: Any, columns: int | None) -> Held:  # noqa: ANN401 - any container
-    library = _library(data)
+    library = library_of(data)
     if library is not None:
         return _frame(data, library)
     if isinstance(data, (str, bytes)):
@@ -97,7 +98,7 @@ def _held(data: Any, columns: int | None) -> Held:  # noqa: ANN401 - any contain
 
 def holds_columns(data: Any) -> bool:  # noqa: ANN401 - any container
     """Return whether this is a list or a data frame: what it holds has no common type that it declares as one array."""
-    if _library(data) is not None:
+    if library_of(data) is not None:
         return getattr(data, "columns", None) is not None
     return isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray))
 
@@ -111,7 +112,7 @@ def column_of(values: Any) -> NDArray[Any]:  # noqa: ANN401 - any container
         If this is no container of entries in an order.
 
     """
-    library = _library(values)
+    library = library_of(values)
     if library is not None:
         return _series(values, library)
     if isinstance(values, np.ndarray):
@@ -177,7 +178,7 @@ def _row(entry: Any) -> Sequence[Any]:  # noqa: ANN401 - whatever is in a list
 # --- data frames ------------------------------------------------------------------------------------------------------
 
 
-def _library(value: object) -> str | None:
+def library_of(value: object) -> str | None:
     """Return the library of data frames that a value comes from."""
     for kind in type(value).__mro__:
         root = kind.__module__.partition(".")[0]

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from accord.accounting.best import composition_table
 from accord.accounting.composition import NoGuarantee
+from accord.accounting.figures import short_text
 from accord.core.errors import LedgerError
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
 from accord.ledger.entry import GENESIS, Entry
@@ -43,6 +44,18 @@ class Statement:
     charges: int
     unconfirmed: int
     head: str
+
+    @property
+    def words(self) -> str:
+        """One line on what is spent and left."""
+        spent, cap, left = (
+            f"({short_text(part.epsilon, up=up)}, {short_text(part.delta, up=up)})"
+            for part, up in ((self.spent, True), (self.cap, False), (self.remaining, False))
+        )
+        return (
+            f"in the ledger {spent} of {cap} is spent by {self.charges} charges and {left} is left, as (epsilon, "
+            f"delta), by basic composition"
+        )
 
 
 @final

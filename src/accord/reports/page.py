@@ -3,11 +3,13 @@
 import importlib.resources
 from collections.abc import Sequence
 from functools import cache
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from accord.evaluation import Evaluation, Utility
 from accord.reports.report import Report
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = [
     "curator_page",
@@ -17,8 +19,10 @@ __all__ = [
 
 
 @cache
-def environment() -> jinja2.Environment:
+def environment() -> "jinja2.Environment":
     """Return the templates; every value is escaped, and a misspelt name is an error."""
+    import jinja2  # noqa: PLC0415 - takes its time
+
     folder = importlib.resources.files("accord.reports") / "templates"
     sources = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
     made = jinja2.Environment(

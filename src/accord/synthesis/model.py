@@ -1,5 +1,6 @@
 """The released law of a declared table, and rows drawn from it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -75,6 +76,19 @@ class TableModel:
                 values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
             found.append(values if column.bounds is None else np.clip(values, *column.bounds))
         return tuple(found)
+
+    def shares(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the shares of labels and cells of these columns, one axis a column, the last entry for missing cells.
+
+        Those of a missing cell in a column that is declared as required are shared out.
+        """
+        table = self.law.marginal(names)
+        declared = {column.name: column for column in self.schema.read}
+        for axis, name in enumerate(names):
+            if declared[name].required:
+                np.moveaxis(table, axis, -1)[..., -1] = 0.0
+        total = float(table.sum())
+        return table / total if total > 0 else table
 
     def _without_missing(self, codes: Ints, generator: Generator) -> Ints:
         """Draw again the rows that have a missing cell where none may be; what is left then, from single columns."""

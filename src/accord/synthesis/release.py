@@ -1,7 +1,8 @@
 """Releases of declared tables by several learners, each as the same plain facts and a way to draw rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -20,16 +21,18 @@ from accord.core.verdict import tell
 from accord.density.family import DensityFamily
 from accord.density.plan import density_plan
 from accord.density.release import release_density
+from accord.distributions import Categorical, Normal
 from accord.ledger import Ledger
 from accord.marginals.verdicts import TableErrors, verdicts_of
-from accord.synthesis.by_votes import Synthesis
+from accord.synthesis.by_votes import SamplePlan, Synthesis
 from accord.synthesis.learner import TableLearner
 from accord.synthesis.model import TableModel, table_errors
 from accord.tables import Schema, Table
 
-__all__ = ["TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
+__all__ = ["Columns", "Shares", "TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
 
 Columns = tuple[NDArray[Any], ...]
+Shares = NDArray[np.float64]
 
 
 @final
@@ -49,10 +52,14 @@ class TableRelease:
         The mechanisms that ran, as in `Release`.
     model
         Released numbers of the model, for machines; None without an answer.
+    sizes
+        Of blocks that had to agree; None for other learners.
     errors
         How far its columns and pairs are expected to be from the records; None where that is not known.
     draw
         ``draw(rows, generator)`` returns synthetic cells, one array for each column that is read.
+    shares
+        ``shares(names)`` returns released shares, one axis a column; None for a law without cells.
 
     """
 
@@ -61,8 +68,10 @@ class TableRelease:
     units: int
     stages: tuple[Stage | Composed, ...]
     model: Mapping[str, Any] | None
+    sizes: SamplePlan | None = None
     errors: TableErrors | None = None
     draw: Callable[[int, Generator], Columns] | None = None
+    shares: Callable[[Sequence[str]], Shares] | None = None
 
     @property
     def answered(self) -> bool:
@@ -121,6 +130,7 @@ def release_by_tables(
         model=document,
         errors=table_errors(model),
         draw=model.rows,
+        shares=model.shares,
     )
 
 
@@ -168,23 +178,20 @@ def release_by_density(
         units=units,
         stages=found.stages,
         model=None if law is None or wanting else document,
-        draw=None if law is None else _density_rows(law, table.schema),
+        draw=None if law is None else partial(_density_rows, law, table.schema),
     )
 
 
-def _density_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
-    def draw(rows: int, generator: Generator) -> Columns:
-        sample = np.asarray(law.sample(rows, generator), dtype=np.float64).reshape(rows, -1)
-        return tuple(
-            values if column.bounds is None else np.clip(values, *column.bounds)
-            for column, values in zip(schema.read, sample.T, strict=True)
-        )
-
-    return draw
+def _density_rows(law: Distribution, schema: Schema, rows: int, generator: Generator) -> Columns:
+    sample = np.asarray(law.sample(rows, generator), dtype=np.float64).reshape(rows, -1)
+    return tuple(
+        values if column.bounds is None else np.clip(values, *column.bounds)
+        for column, values in zip(schema.read, sample.T, strict=True)
+    )
 
 
-def of_synthesis(synthesis: Synthesis, *, schema: Schema, model: Mapping[str, Any] | None) -> TableRelease:
-    """Return the facts of a release by blocks that agree; ``model`` describes its law."""
+def of_synthesis(synthesis: Synthesis, *, schema: Schema) -> TableRelease:
+    """Return the facts of a release by blocks that agree."""
     plan, law, guarantee = synthesis.plan, synthesis.model, synthesis.guarantee
     if not isinstance(guarantee, ApproxDP):
         raise AssertionError("blocks promise an epsilon and a delta")  # noqa: TRY004 - a fault of ours
@@ -193,23 +200,55 @@ def of_synthesis(synthesis: Synthesis, *, schema: Schema, model: Mapping[str, An
         guarantee=guarantee,
         units=plan.units,
         stages=synthesis.stages,
-        model=model,
-        draw=None if law is None else _label_or_number_rows(law, schema),
+        model=_law_document(law, schema=schema),
+        sizes=plan,
+        draw=None if law is None else partial(_label_or_number_rows, law, schema),
+        shares=partial(_label_shares, law) if isinstance(law, Categorical) else None,
     )
 
 
-def _label_or_number_rows(law: Distribution, schema: Schema) -> Callable[[int, Generator], Columns]:
-    def draw(rows: int, generator: Generator) -> Columns:
-        sample = np.asarray(law.sample(rows, generator)).reshape(rows, -1)
-        found: list[NDArray[Any]] = []
-        for place, column in enumerate(schema.read):
-            values = sample[:, place]
-            if column.is_label:
-                codes = {label: code for code, label in enumerate(column.categories)}
-                found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
-            else:
-                numbers = values.astype(np.float64)
-                found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
-        return tuple(found)
+def _label_or_number_rows(law: Distribution, schema: Schema, rows: int, generator: Generator) -> Columns:
+    sample = np.asarray(law.sample(rows, generator)).reshape(rows, -1)
+    found: list[NDArray[Any]] = []
+    for place, column in enumerate(schema.read):
+        values = sample[:, place]
+        if column.is_label:
+            codes = {label: code for code, label in enumerate(column.categories)}
+            found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+        else:
+            numbers = values.astype(np.float64)
+            found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
+    return tuple(found)
 
-    return draw
+
+def _label_shares(law: Categorical, names: Sequence[str]) -> Shares:
+    """Return the shares of the one column of labels, the last of missing cells, of which this law has none."""
+    del names
+    return np.array([*law.probabilities, 0.0])
+
+
+def _law_document(law: Distribution | None, *, schema: Schema) -> dict[str, Any] | None:
+    """Return the numbers of a law of blocks, None without one."""
+    names = [column.name for column in schema.read]
+    match law:
+        case Normal(mean=mean, covariance=covariance):
+            variances = np.diag(np.array(covariance))
+            deviations = np.sqrt(variances)
+            correlation = covariance[0][1] / (deviations[0] * deviations[1]) if len(names) > 1 else None
+            return {
+                "family": "normal",
+                "columns": names,
+                "mean": list(mean),
+                "standard_deviation": deviations.tolist(),
+                "correlation": None if correlation is None else float(correlation),
+                "covariance": [list(row) for row in covariance],
+            }
+        case Categorical(categories=categories, probabilities=probabilities):
+            return {
+                "family": "categorical",
+                "columns": names,
+                "categories": list(categories),
+                "probabilities": list(probabilities),
+            }
+        case _:
+            return None

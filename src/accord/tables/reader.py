@@ -1,6 +1,6 @@
 """Read the declared columns of a CSV or Parquet file, row by row as the file has them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,12 @@ from accord.tables.schema import Schema
 
 __all__ = [
     "Table",
+    "assembled",
+    "from_text",
+    "from_typed",
     "parquet_batches",
     "parquet_header",
+    "positions",
     "read_batches",
     "read_header",
     "read_table",
@@ -180,15 +184,40 @@ def read_table(path: Path, *, schema: Schema) -> Table:
         If a declared column is not there, its cells are not as declared, or the file is also a list of labels.
 
     """
+    batches, convert = _opened(path, schema=schema)
+    return assembled(batches, convert, schema=schema, what=f"the data file {shown(path.name)}")
+
+
+def assembled(batches: Iterable[list[pa.Array]], convert: Convert, *, schema: Schema, what: str) -> Table:
+    """Return the table whose columns these batches hold: those that are read, then that of units if there is one.
+
+    Parameters
+    ----------
+    batches
+        Cells by column.
+    convert
+        What turns the cells of a column that is read into numbers.
+    schema
+        What was declared.
+    what
+        What a refusal calls the data.
+
+    Raises
+    ------
+    DataError
+        If there are no records.
+    SchemaMismatch
+        If cells are not as declared.
+
+    """
     columns: list[list[NDArray[Any]]] = [[] for _ in schema.read]
     units: list[pa.Array] = []
-    batches, convert = _opened(path, schema=schema)
     for batch in batches:
         for column, part, cells in zip(schema.read, columns, batch, strict=False):
             part.append(convert(cells, column=column))
         units.extend(batch[len(schema.read) :])
     if sum(len(part) for part in columns[0]) == 0:
-        raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
+        raise DataError(f"{what} holds no records, only a header.")
     whole: list[NDArray[Any]] = []
     while columns:  # the parts of a column go as soon as it is put together
         whole.append(np.concatenate(columns.pop(0)))
@@ -254,9 +283,9 @@ def _opened(path: Path, *, schema: Schema) -> tuple[Iterator[list[pa.Array]], Co
     form = data_format(path, encoding=schema.csv.encoding)
     header = _header(path, form, csv=schema.csv)
     names = [column.name for column in schema.read] + ([schema.unit] if schema.unit is not None else [])
-    wanted = _positions(header, names=names, path=path, separator=schema.csv.separator)
+    wanted = positions(header, names=names, what=f"the data file {shown(path.name)}", separator=schema.csv.separator)
     batches = _batches(path, form, header=header, wanted=wanted, csv=schema.csv)
-    return batches, _from_typed if form == "parquet" else partial(_from_text, decimal=schema.csv.decimal)
+    return batches, from_typed if form == "parquet" else partial(from_text, decimal=schema.csv.decimal)
 
 
 def _header(path: Path, form: Format, *, csv: CsvFormat) -> tuple[str, ...]:
@@ -271,29 +300,45 @@ def _batches(
     return csv_batches(path, compressed=form == "csv.gz", width=len(header), wanted=wanted, form=csv)
 
 
-def _positions(header: Sequence[str], *, names: Sequence[str], path: Path, separator: str) -> list[int]:
-    """Return where each name stands in the header."""
+def positions(header: Sequence[str], *, names: Sequence[str], what: str, separator: str | None = None) -> list[int]:
+    """Return where each name stands in the header.
+
+    Parameters
+    ----------
+    header
+        The names of the data's columns.
+    names
+        Those that are wanted.
+    what
+        What a refusal calls the data.
+    separator
+        What separates the cells of a file.
+
+    Raises
+    ------
+    SchemaMismatch
+        If a name is not there, or twice.
+
+    """
     forms = [normal_form(name) for name in header]
     found = []
     for name in names:
         count = forms.count(normal_form(name))
         if count > 1:
-            raise SchemaMismatch(
-                f"the data file {shown(path.name)} has {count} columns named {shown(name)}: rename them."
-            )
+            raise SchemaMismatch(f"{what} has {count} columns named {shown(name)}: rename them.")
         if count == 0:
-            raise SchemaMismatch(_not_there(name, header=header, names=names, path=path, separator=separator))
+            raise SchemaMismatch(_not_there(name, header=header, names=names, what=what, separator=separator))
         found.append(forms.index(normal_form(name)))
     return found
 
 
-def _not_there(name: str, *, header: Sequence[str], names: Sequence[str], path: Path, separator: str) -> str:
+def _not_there(name: str, *, header: Sequence[str], names: Sequence[str], what: str, separator: str | None) -> str:
     """Say that a column is missing. The first line is only repeated if it is plainly a header, and not a record."""
-    text = f"the data file {shown(path.name)} has no column {shown(name)}"
+    text = f"{what} has no column {shown(name)}"
     close = [other for other in header if other.strip().casefold() == name.strip().casefold()]
     if close:
         return f"{text}, but one named {shown(close[0])}: names must be equal, spaces and capitals included."
-    if len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
+    if separator is not None and len(header) == 1 and any(mark in header[0] for mark in ",;\t|"):
         comma = "comma" if separator == "," else shown(separator)
         return (
             f"{text}: its first line has no {comma}, which is what separates cells unless the schema says otherwise: "
@@ -302,15 +347,18 @@ def _not_there(name: str, *, header: Sequence[str], names: Sequence[str], path: 
     known = {normal_form(other) for other in names} & {normal_form(other) for other in header}
     if known and len(header) <= _MOST_NAMES:
         return f"{text}; its columns are {listed(header)}."
+    if separator is None:
+        return f"{text}: its {len(header)} names must include the schema's."
     return f"{text}: the first line must name the columns, and its {len(header)} names must include the schema's."
 
 
-def _from_text(cells: pa.Array, *, column: Column, decimal: str) -> NDArray[Any]:
+def from_text(cells: pa.Array, *, column: Column, decimal: str) -> NDArray[Any]:
     """Return float64 with NaN, or positions of labels with -1, for missing."""
     if column.is_number:
         return numbers_from_text(cells, column=column, decimal=decimal)
     return labels_from_text(cells, column=column)
 
 
-def _from_typed(cells: pa.Array, *, column: Column) -> NDArray[Any]:
+def from_typed(cells: pa.Array, *, column: Column) -> NDArray[Any]:
+    """Return the same of cells that are stored with a type."""
     return numbers_from_typed(cells, column=column) if column.is_number else labels_from_typed(cells, column=column)

@@ -22,7 +22,7 @@ from accord.tables.dates import stamps_of_dates, texts_of_dates
 from accord.tables.names import shown
 from accord.tables.schema import Schema
 
-__all__ = ["Outputs", "check_output", "columns_as_bytes", "outputs", "rows_as_bytes"]
+__all__ = ["Outputs", "check_output", "columns_as_bytes", "columns_as_table", "outputs", "rows_as_bytes"]
 
 _INT64 = 2.0**63
 
@@ -149,22 +149,30 @@ def columns_as_bytes(columns: Sequence[NDArray[Any]], *, schema: Schema, parquet
         Whether to write Parquet: texts, booleans, dates, timestamps, float64, and int64 for numbers without decimals.
 
     """
-    given = iter(columns)
-    count = len(columns[0])
-    written = [column for column in schema.columns if column.is_written]
-    values = [next(given) if column.is_read else None for column in written]
-    names = [column.name for column in written]
     if parquet:
-        arrays = [_stored(column, one, count=count) for column, one in zip(written, values, strict=True)]
         sink = io.BytesIO()
-        pq.write_table(pa.Table.from_arrays(arrays, names=names), sink)
+        pq.write_table(columns_as_table(columns, schema=schema), sink)
         return sink.getvalue()
-    form = schema.csv
-    cells = [_written(column, one, count=count, form=form) for column, one in zip(written, values, strict=True)]
-    header = form.separator.join(_quoted(name, form=form) for name in names) + "\n"
+    form, count = schema.csv, len(columns[0])
+    written = _with_values(columns, schema=schema)
+    cells = [_written(column, values, count=count, form=form) for column, values in written]
+    header = form.separator.join(_quoted(column.name, form=form) for column, _ in written) + "\n"
     lines = pc.binary_join_element_wise(*cells, form.separator)
     body = "\n".join(lines.to_pylist())
     return (header + body + "\n").encode("utf-8") if count else header.encode("utf-8")
+
+
+def columns_as_table(columns: Sequence[NDArray[Any]], *, schema: Schema) -> pa.Table:
+    """Return what `columns_as_bytes` writes as Parquet, as a table of pyarrow."""
+    written, count = _with_values(columns, schema=schema), len(columns[0])
+    arrays = [_stored(column, values, count=count) for column, values in written]
+    return pa.Table.from_arrays(arrays, names=[column.name for column, _ in written])
+
+
+def _with_values(columns: Sequence[NDArray[Any]], *, schema: Schema) -> list[tuple[Column, NDArray[Any] | None]]:
+    """Return the columns that are written, each with its cells; None where they are made up."""
+    given = iter(columns)
+    return [(column, next(given) if column.is_read else None) for column in schema.columns if column.is_written]
 
 
 def _written(column: Column, values: NDArray[Any] | None, *, count: int, form: CsvFormat) -> pa.Array:

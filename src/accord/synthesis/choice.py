@@ -1,4 +1,4 @@
-"""What ``--learner`` names, and which one fits the declared columns: public facts only."""
+"""Which learners there are by name, and which one fits the declared columns: public facts only."""
 
 from accord.core.coupling import Learner
 from accord.core.errors import InvalidParameter, SchemaMismatch
@@ -11,14 +11,14 @@ __all__ = ["NAMES", "block_learner", "check_name", "density_family", "takes_bloc
 _BLOCKS = ("blocks", "gaussian", "empirical")
 _MIXTURE, _SCIPY = "gaussian-mixture", "scipy"
 NAMES = ("auto", "tables", *_BLOCKS, f"{_MIXTURE}:K", f"{_SCIPY}:FAMILY")
-"""Names that ``--learner`` takes: "auto" is the tables, "blocks" the law that fits the columns."""
+"""Names that ``learner`` takes: "auto" is the tables, "blocks" the law that fits the columns."""
 
 _MOST_NUMBERS = 8
 _MOST_COMPONENTS = 100
 
 
-def check_name(name: str | None) -> None:
-    """Refuse what is no learner.
+def check_name(name: str | None, *, option: str) -> None:
+    """Refuse what is no learner; ``option`` is what a refusal calls the choice, here and below.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_name(name: str | None) -> None:
     if colon and kind == _SCIPY and _scipy_family(rest) is not None:
         return
     raise InvalidParameter(
-        f"--learner must be one of {', '.join(NAMES)}, with K from 1 to {_MOST_COMPONENTS} components and FAMILY a "
+        f"{option} must be one of {', '.join(NAMES)}, with K from 1 to {_MOST_COMPONENTS} components and FAMILY a "
         f"continuous family of scipy.stats such as lognorm."
     )
 
@@ -44,7 +44,7 @@ def takes_blocks(name: str | None) -> bool:
     return name in _BLOCKS
 
 
-def block_learner(schema: Schema, *, name: str | None) -> Learner:
+def block_learner(schema: Schema, *, name: str | None, option: str) -> Learner:
     """Return the learner of blocks for the declared columns; ``name`` must agree with them.
 
     Raises
@@ -58,15 +58,15 @@ def block_learner(schema: Schema, *, name: str | None) -> Learner:
     if not ((1 <= numbers <= _MOST_NUMBERS and not labels) or (numbers, labels) == (0, 1)):
         raise SchemaMismatch(
             f"blocks learn one to {_MOST_NUMBERS} number columns, or exactly one category column; the schema "
-            f"declares {numbers} number and {labels} category: use --learner tables, or delete columns from it."
+            f"declares {numbers} number and {labels} category: use {option} tables, or delete columns from it."
         )
     fitting = "gaussian" if numbers else "empirical"
     if name not in {"blocks", fitting}:
-        raise SchemaMismatch(f"--learner {name} does not fit the declared columns: leave it out, or say {fitting}.")
+        raise SchemaMismatch(f"{option} {name} does not fit the declared columns: leave it out, or say {fitting}.")
     return GaussianLearner() if numbers else EmpiricalLearner(schema.read[0].categories)
 
 
-def density_family(schema: Schema, *, name: str | None) -> DensityFamily | None:
+def density_family(schema: Schema, *, name: str | None, option: str) -> DensityFamily | None:
     """Return the density that a name stands for, None for names of other learners.
 
     Raises
@@ -82,17 +82,17 @@ def density_family(schema: Schema, *, name: str | None) -> DensityFamily | None:
         return None
     if not all(column.is_number for column in schema.read):
         raise SchemaMismatch(
-            f"--learner {name} learns columns of numbers alone: use --learner tables for the others too."
+            f"{option} {name} learns columns of numbers alone: use {option} tables for the others too."
         )
     if kind == _SCIPY and len(schema.read) > 1:
-        raise SchemaMismatch(f"--learner {name} learns one column, and the schema declares {len(schema.read)}.")
+        raise SchemaMismatch(f"{option} {name} learns one column, and the schema declares {len(schema.read)}.")
     try:  # loaded when asked for: optional, and slow
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415
 
         from accord.density.estimators import family_of_estimator  # noqa: PLC0415
         from accord.learners import ScipyLearner  # noqa: PLC0415
     except ImportError:
-        message = f'--learner {name} needs scikit-learn: pip install "accord[sklearn]".'
+        message = f'{option} {name} needs scikit-learn: pip install "accord[sklearn]".'
         raise InvalidParameter(message) from None
     return family_of_estimator(ScipyLearner(_scipy_family(rest)) if kind == _SCIPY else GaussianMixture(int(rest or 3)))
 
