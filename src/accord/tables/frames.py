@@ -87,7 +87,7 @@ def read_data(data: Any, *, schema: Schema) -> Table:  # noqa: ANN401 - any cont
     if kind == "pandas":
         series = [data.iloc[:, place] for place in wanted]
     else:
-        keys = tuple(data)
+        keys = tuple(data.keys())
         series = [data[keys[place]] for place in wanted]
     arrays = [_array(one, name=header[place]) for one, place in zip(series, wanted, strict=True)]
     if len({len(one) for one in arrays}) > 1:
