@@ -187,9 +187,9 @@ def synth(folder: Path, *, schema: str, names: Sequence[str], epsilon: str) -> P
         options = [
             *("--schema", str(folder / "schema.toml"), "--epsilon", epsilon, "--delta", "1e-4", "--rows", "200"),
             *("--out", str(files[0]), "--model", str(files[1]), "--report", str(files[2]), "--release", str(files[3])),
-            *("--seed-for-tests", "7", "--force", "--json"),
+            *("--curator-report", str(folder / "curator.html"), "--seed-for-tests", "7", "--force", "--json"),
         ]
-        return command(["synth", str(data), *options], files)
+        return command(["synth", str(data), *options], files)  # the curator's page alone is a function of the records
 
     return program
 

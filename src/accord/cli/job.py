@@ -14,14 +14,27 @@ from accord.core.guarantee import ApproxDP
 from accord.ledger import Ledger
 from accord.reports import release_json, report_page
 from accord.synthesis.curator import curator_account
+from accord.synthesis.release import Columns
 from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.task import task_of
-from accord.tables import Outputs, Schema, Table, check_output, columns_as_bytes, outputs, read_schema, read_table
+from accord.tables import (
+    Outputs,
+    Schema,
+    Table,
+    check_csv,
+    check_output,
+    columns_as_bytes,
+    outputs,
+    read_schema,
+    read_table,
+)
 from accord.tables.names import shown
 
 __all__ = ["Progress", "run"]
 
 Progress = Callable[[int, int, str], None]
+_CURATORS = "--curator-report"
+_ALL_LOST = "nothing is left of it, and its budget is spent all the same."
 
 
 def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progress | None]]) -> SyntheticTable:
@@ -49,15 +62,21 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
     schema = _schema(request)
     task = task_of(schema, terms)
     places = _places(request, schema=schema)
+    if not _as_parquet(request):
+        check_csv(schema)
     with _ledger(request, promised=task.promised) as ledger:
         with _during(progress, "reading the table"):
             table = read_table(request.data, schema=schema)
-        with outputs([place for place in places.values() if place is not None]) as files:
+        page = places.pop(_CURATORS, None)
+        with outputs(list(places.values())) as files, outputs([] if page is None else [page]) as kept:
             with progress() as report:
                 synthetic = task.run(table, progress=report, ledger=ledger)
             if synthetic.answered:
                 with _during(progress, "writing"):
-                    _write(request, synthetic, table, rows=rows, files=files, places=places)
+                    cells = synthetic.cells(rows, seed=terms.seed)
+                    _write(request, synthetic, cells, files=files, places=places)
+                    if page is not None:
+                        _write_curators(synthetic, table, cells, files=kept, page=page)
     return synthetic
 
 
@@ -92,24 +111,27 @@ def _schema(request: Request) -> Schema:
     return read_schema(request.schema).with_unit(request.unit)
 
 
-def _places(request: Request, *, schema: Schema) -> dict[str, Path | None]:
-    """Return where to write, by option; no two of them, and none that is read."""
+def _places(request: Request, *, schema: Schema) -> dict[str, Path]:
+    """Return where to write, by option, what is asked for; no two of them, and none that is read."""
     stated = [*([request.schema] if request.schema is not None else []), *schema.label_files]
     inputs = [request.data, *stated, *_ledger_files(request.ledger)]
-    places: dict[str, Path | None] = {}
+    places: dict[str, Path] = {}
     wanted = {
         "--out": request.out,
         "--model": request.model,
         "--report": request.report,
         "--release": request.release,
-        "--curator-report": request.curator_report,
+        _CURATORS: request.curator_report,
     }
     for option, path in wanted.items():
-        places[option] = None
         if path is not None:
             places[option] = check_output(path, option=option, force=request.force, inputs=inputs)
             inputs.append(path)
     return places
+
+
+def _as_parquet(request: Request) -> bool:
+    return request.out.suffix.lower() == ".parquet"
 
 
 def _ledger_files(where: str | None) -> list[Path]:
@@ -121,32 +143,33 @@ def _ledger_files(where: str | None) -> list[Path]:
 
 
 def _write(
-    request: Request,
-    synthetic: SyntheticTable,
-    table: Table,
-    *,
-    rows: int,
-    files: Outputs,
-    places: Mapping[str, Path | None],
+    request: Request, synthetic: SyntheticTable, cells: Columns, *, files: Outputs, places: Mapping[str, Path]
 ) -> None:
-    cells = synthetic.cells(rows, seed=synthetic.terms.seed)
-    parquet = request.out.suffix.lower() == ".parquet"
+    """Write what is for the world, all of it or nothing."""
     contents: dict[str, Callable[[], bytes]] = {
-        "--out": lambda: columns_as_bytes(cells, schema=synthetic.schema, parquet=parquet),
+        "--out": lambda: columns_as_bytes(cells, schema=synthetic.schema, parquet=_as_parquet(request)),
         "--model": lambda: model_file(synthetic),
         "--report": lambda: report_page(synthetic.report_of(cells)).encode(),
         "--release": lambda: release_json(synthetic.report_of(cells)).encode("ascii"),
-        "--curator-report": lambda: curator_account(synthetic, table, cells).encode(),
     }
-    try:
+    with _written(f"the release was made but {shown(request.out.name)} could not be written", _ALL_LOST):
         for option, place in places.items():
-            if place is not None:
-                files.write(place, contents[option](), secret=option == "--curator-report")
+            files.write(place, contents[option]())
         files.commit()
+
+
+def _write_curators(synthetic: SyntheticTable, table: Table, cells: Columns, *, files: Outputs, page: Path) -> None:
+    """Write the curator's page last: what the real rows do to it, the world's files and their exit code do not show."""
+    content = curator_account(synthetic, table, cells).encode()
+    with _written(f"the curator's page {shown(page.name)} could not be written", "all else was."):
+        files.write(page, content, secret=True)
+        files.commit()
+
+
+@contextmanager
+def _written(what: str, left: str) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
-        message = (
-            f"the release was made but {shown(request.out.name)} could not be written ({reason}): "
-            f"nothing is left of it, and its budget is spent all the same."
-        )
-        raise Stop(UNEXPECTED, message) from error
+        raise Stop(UNEXPECTED, f"{what} ({reason}): {left}") from error

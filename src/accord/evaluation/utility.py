@@ -135,16 +135,39 @@ def _score(
         )
     except ImportError:
         raise InvalidParameter('scikit-learn is needed here: pip install "accord[sklearn]".') from None
-    if by_label and len(np.unique(learnt[1])) < 2:
-        return float(np.mean(tested[1] == learnt[1][0]))
+    told = [place for place in range(learnt[0].shape[1]) if _differ(learnt[0][:, place])]
+    if not told or (by_label and not _differ(learnt[1].astype(np.float64))):
+        return _without_learning(learnt[1], tested[1], by_label=by_label)
+    inputs = [x[:, told] for x in (learnt[0], tested[0])]
+    few = [at for at, place in enumerate(told) if labels[place] and _levels(inputs[0][:, at]) <= 255]
     make = HistGradientBoostingClassifier if by_label else HistGradientBoostingRegressor
-    few = [place for place, label in enumerate(labels) if label and _levels(learnt[0][:, place]) <= 255]
-    model = make(max_iter=60, categorical_features=few or None, random_state=key.seed("boosting") % 2**32)
-    inputs = [_within(x, few) for x in (learnt[0], tested[0])]
+    # Stopping early would hold rows of every label back, and a label may have a single row.
+    model = make(
+        max_iter=60,
+        early_stopping=False,
+        categorical_features=few or None,
+        random_state=key.seed("boosting") % 2**32,
+    )
+    inputs = [_within(x, few) for x in inputs]
     with turn(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(inputs[0], learnt[1])
         return float(model.score(inputs[1], tested[1]))
+
+
+def _differ(values: NDArray[np.float64]) -> bool:
+    """Return whether there are two different present values."""
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool((known != known[0]).any())
+
+
+def _without_learning(learnt: NDArray[Any], tested: NDArray[Any], *, by_label: bool) -> float:
+    """Return the score of the same answer for every row: the most frequent label, or the mean."""
+    if by_label:
+        found, counts = np.unique(learnt, return_counts=True)
+        return float(np.mean(tested == found[counts.argmax()]))
+    around = float(np.sum((tested - tested.mean()) ** 2))
+    return 1 - float(np.sum((tested - learnt.mean()) ** 2)) / around if around > 0 else 0.0
 
 
 def _levels(codes: NDArray[np.float64]) -> float:

@@ -537,6 +537,7 @@ class NumericBinning:
         if self.cells == 1:
             return np.zeros(1)
         ends = np.array(self.edges)
+        ends = ends / (float(np.abs(ends).max()) or 1.0)  # no width or height overflows, and slopes have no unit
         widths = np.maximum(np.diff(ends), (ends[-1] - ends[0]) * 1e-9)  # a cell may be a single float
         heights = masses[: self.cells] / widths
         middles = ends[:-1] + widths / 2

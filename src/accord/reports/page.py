@@ -53,7 +53,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "< 0.1 %"
 
 
-def curator_page(report: Report, *, evaluation: Evaluation, utilities: Sequence[Utility] = ()) -> str:
+def curator_page(report: Report, *, evaluation: Evaluation | None, utilities: Sequence[Utility] = ()) -> str:
     """Return the page for the curator, who must not pass it on: it says so at the head of every printed page.
 
     Formal guarantees
@@ -65,7 +65,7 @@ def curator_page(report: Report, *, evaluation: Evaluation, utilities: Sequence[
     report
         Of the release that is compared.
     evaluation
-        Of `accord.evaluation.evaluate`.
+        Of `accord.evaluation.evaluate`; None where the tables could not be compared, which the page then says.
     utilities
         Of `accord.evaluation.train_synthetic_test_real`.
 

@@ -5,7 +5,15 @@ from accord.tables.column import Column
 from accord.tables.csv_file import CsvFormat
 from accord.tables.reader import Table, read_batches, read_header, read_table, read_texts
 from accord.tables.schema import Draft, Schema, draft_schema, parse_schema, read_schema
-from accord.tables.writer import Outputs, check_output, columns_as_bytes, columns_as_table, outputs, rows_as_bytes
+from accord.tables.writer import (
+    Outputs,
+    check_csv,
+    check_output,
+    columns_as_bytes,
+    columns_as_table,
+    outputs,
+    rows_as_bytes,
+)
 
 __all__ = [
     "Column",
@@ -14,6 +22,7 @@ __all__ = [
     "Outputs",
     "Schema",
     "Table",
+    "check_csv",
     "check_output",
     "columns_as_bytes",
     "columns_as_table",

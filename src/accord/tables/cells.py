@@ -196,7 +196,7 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
     Raises
     ------
     SchemaMismatch
-        If the stored type is another, or a cell is missing: empty, in quotes or not, or blank.
+        If the stored type is another, or a cell is missing: empty, in quotes or not, blank, or bytes that are no text.
 
     """
     parts = []
@@ -207,12 +207,14 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
             raise SchemaMismatch(
                 f"unit column {shown(name)} is stored as {_type_name(kind)}: it must hold texts or whole numbers."
             )
-        parts.append(pc.cast(part, pa.large_string()))
+        parts.append(as_text(part))
     together = pa.chunked_array(parts, type=pa.large_string()).combine_chunks()
     encoded = pc.dictionary_encode(together)
     blank = pc.any(pc.equal(pc.utf8_trim_whitespace(encoded.dictionary), "")).as_py()
     if together.null_count or blank:
-        raise SchemaMismatch(f"unit column {shown(name)} has missing cells, empty or blank: every record needs a unit.")
+        raise SchemaMismatch(
+            f"unit column {shown(name)} has missing cells, empty, blank or no text: every record needs a unit."
+        )
     codes = encoded.indices
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 

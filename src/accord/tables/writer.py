@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from accord.core.errors import InvalidParameter
 from accord.tables.column import Column
 from accord.tables.csv_file import CsvFormat
-from accord.tables.dates import stamps_of_dates, texts_of_dates
+from accord.tables.dates import DAY, stamps_of_dates, texts_of_dates
 from accord.tables.names import shown
 from accord.tables.schema import Schema
 
-__all__ = ["Outputs", "check_output", "columns_as_bytes", "columns_as_table", "outputs", "rows_as_bytes"]
+__all__ = ["Outputs", "check_csv", "check_output", "columns_as_bytes", "columns_as_table", "outputs", "rows_as_bytes"]
 
 _INT64 = 2.0**63
 
@@ -107,6 +107,38 @@ def outputs(targets: Sequence[Path]) -> Iterator[Outputs]:
                 continue
             raise InvalidParameter(f"{shown(target.name)} cannot be written: its folder does not allow it.")
         yield Outputs(files)
+
+
+def check_csv(schema: Schema) -> None:
+    """Refuse a schema whose rows could not be written as CSV, whatever they are: nothing else decides it.
+
+    Raises
+    ------
+    InvalidParameter
+        If a name, a label or another text needs quotation marks, and the schema has none.
+
+    """
+    if schema.csv.quote:
+        return
+    for column in schema.columns:
+        if column.is_written:
+            for text in (column.name, *_texts_that_may_be(column, form=schema.csv)):
+                _quoted(text, form=schema.csv)
+
+
+def _texts_that_may_be(column: Column, *, form: CsvFormat) -> list[str]:
+    """Return texts that need quotation marks if any cell of the column may."""
+    if column.kind == "id":
+        return [f"{column.prefix}{column.start}"]
+    if column.kind == "constant":
+        return [str(column.value)]
+    if column.is_label:
+        return list(column.categories)
+    if column.format is not None:
+        days = np.arange(0.0, 366.0)  # every month, every day of a week
+        times = days if column.kind == "date" else days * DAY + 3 * days * 3600
+        return [str(text) for text in texts_of_dates(times, pattern=column.format, kind=column.kind).to_pylist()]
+    return [str(_number(-1.5, decimals=column.decimals, mark=form.decimal))]
 
 
 def rows_as_bytes(rows: NDArray[Any], *, schema: Schema, parquet: bool) -> bytes:
