@@ -95,6 +95,7 @@ def test_B4_a_plan_that_says_more_than_its_certificate_is_refuted(tmp_path: Path
         (MECHANISM.format(epsilon="1", delta=2), "delta"),
         (MECHANISM.format(epsilon="1", delta=0).replace('"no"]]', '"maybe"]]'), "no row"),
         (MECHANISM.format(epsilon="1", delta=0).replace('[["yes", "no"]]', "3"), "neighbours"),
+        (MECHANISM.format(epsilon="1", delta=0).replace('[["yes", "no"]]', '[["yes", "yes"]]'), "different"),
         (MECHANISM.format(epsilon="1", delta=0).replace('[["yes", "no"]]', '["yes"]'), "pairs"),
         (MECHANISM.format(epsilon="1", delta=0).replace('"3/4"', "true"), "numbers"),
         (MECHANISM.format(epsilon="1", delta=0).replace('"3/4"', '"-3/4"'), "weight"),

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import uuid
+import zoneinfo
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from accord.core import Records, cells_read_by, unit_names
 from accord.core.cells import as_label
 from accord.errors import DataError, InvalidParameter, SchemaMismatch
+from accord.marginals import Column, Domain, NumericBinning
 
 
 def objects(values: list[Any]) -> np.ndarray:
@@ -39,6 +41,52 @@ def same(left: Any, right: Any) -> bool:
     return left.dtype == right.dtype and [(type(cell), repr(cell)) for cell in left.ravel()] == [
         (type(cell), repr(cell)) for cell in right.ravel()
     ]
+
+
+# --- values with code of their own -----------------------------------------------------------------------------------
+
+
+class OwnInt(int):
+    """A number whose own methods stop whoever asks."""
+
+    def __float__(self) -> float:
+        raise SystemExit(4)
+
+    __int__ = __index__ = __eq__ = __hash__ = __float__  # type: ignore[assignment]
+
+
+class OwnFloat(float):
+    def is_integer(self) -> bool:
+        raise SystemExit(4)
+
+    __float__ = __eq__ = __hash__ = is_integer  # type: ignore[assignment]
+
+
+class OwnText(str):
+    __slots__ = ()
+
+    def strip(self, *_: Any) -> str:
+        raise SystemExit(4)
+
+    __len__ = __eq__ = __hash__ = __str__ = strip  # type: ignore[assignment]
+
+
+class OwnRow(list[Any]):
+    def __len__(self) -> int:
+        raise SystemExit(4)
+
+    __iter__ = __getitem__ = __len__  # type: ignore[assignment]
+
+
+class OwnClass:
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise SystemExit(5)
+
+    def __eq__(self, other: object) -> bool:
+        raise KeyboardInterrupt
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -300,6 +348,68 @@ def test_A4_every_container_numbers_units_by_first_appearance(names: list[int]) 
         assert (found.units, found.word, found.size) == (len(known), "person", len(names))
 
 
+class Always(int):
+    """A number that says to be equal to everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __int__(self) -> int:
+        return 7
+
+
+class AlwaysDay(dt.date):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+class OwnZone(dt.tzinfo):
+    def utcoffset(self, _: Any) -> Any:
+        raise SystemExit(3)
+
+    dst = tzname = utcoffset
+
+
+AMBIGUOUS = dt.datetime(2021, 10, 31, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Paris"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "one_unit"),
+    [
+        (AMBIGUOUS, AMBIGUOUS.replace(fold=1), False),
+        (AMBIGUOUS, dt.datetime(2021, 10, 31, 0, 30, tzinfo=dt.UTC), True),
+        (AMBIGUOUS.replace(fold=1), dt.datetime(2021, 10, 31, 1, 30, tzinfo=dt.UTC), True),
+        (dt.datetime(2021, 10, 31, 2, 30), dt.datetime(2021, 10, 31, 2, 30, tzinfo=dt.UTC), False),  # noqa: DTZ001
+        (dt.time(1, tzinfo=dt.UTC), dt.time(2, tzinfo=dt.timezone(dt.timedelta(hours=1))), True),
+        (dt.time(1), dt.time(1, tzinfo=dt.UTC), False),
+        (Always(1), Always(2), False),
+        (Always(1), 1, True),
+        (AlwaysDay(2020, 1, 1), AlwaysDay(2021, 1, 1), False),
+        (AlwaysDay(2020, 1, 1), dt.date(2020, 1, 1), True),
+        (OwnText("a"), "a", True),
+        ((Always(1), "a"), (Always(2), "a"), False),
+    ],
+    ids=repr,
+)
+def test_A7_a_name_is_its_content_whatever_it_calls_equal(one: Any, other: Any, one_unit: bool) -> None:  # noqa: FBT001
+    assert owners([one, other, "z"]) == ([0, 0, 1] if one_unit else [0, 1, 2])
+
+
+def test_A7_names_that_cannot_be_read_are_refused_in_words() -> None:
+    deep: Any = ("a",)
+    for _ in range(5000):
+        deep = (deep,)
+    for odd in (deep, dt.datetime(2020, 1, 1, tzinfo=OwnZone()), OwnClass()):
+        with pytest.raises(DataError, match="unit of privacy"):
+            owners([odd, "b"])
+
+
 def test_without_units_each_record_is_one() -> None:
     records = Records.of([3.0, 4.0])
     assert (records.owners, records.units, records.word, records.size) == (None, 2, "record", 2)
@@ -376,6 +486,34 @@ def test_A15_a_cell_is_read_alone(cell: Any, number: float, label: Any) -> None:
         labels = Records.of(put([cell, 7, "x", None]), cells="labels").rows
         assert same(numbers, np.array([[number], [7.0], [math.nan], [math.nan]]))
         assert same(labels, objects([label, 7, "x", None]))
+
+
+@pytest.mark.parametrize(
+    ("cell", "number", "label"),
+    [
+        (OwnInt(3), 3.0, 3),
+        (OwnFloat(2.5), 2.5, 2.5),
+        (OwnText("3"), 3.0, "3"),
+        (OwnText("x"), math.nan, "x"),
+        (OwnClass(), math.nan, None),
+        (OwnRow([4]), 4.0, 4),
+        (OwnRow([4, 5]), math.nan, None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_A10_no_code_of_a_cell_or_a_row_runs(cell: Any, number: float, label: Any) -> None:
+    """A subclass of a plain type counts as what that type makes of it; its own methods stop nothing."""
+    for columns in (None, 1):
+        numbers = Records.of([7, cell, 8, 9, 10], columns=columns).rows
+        assert same(numbers, np.array([[7.0], [number], [8.0], [9.0], [10.0]]))
+        labels = Records.of([7, cell, 8, 9, 10], cells="labels", columns=columns).rows
+        assert same(labels, objects([7, label, 8, 9, 10]))
+    if type(cell) is not OwnRow:
+        assert same(
+            NumericBinning.equal(0, 10, cells=4).encode([7, cell]),
+            NumericBinning.equal(0, 10, cells=4).encode([7, number]),
+        )
+        assert Domain([Column("a", 9)]).read([7, cell]).ravel().tolist()[0] == 7
 
 
 COLUMN: list[tuple[str, Any]] = [

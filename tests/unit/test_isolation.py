@@ -1,19 +1,24 @@
 """One block's fit and the others: copies, processes, time limits, and whatever a learner may do."""
 
 import asyncio
+import decimal
+import gc
 import logging
 import os
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
 from accord.core.blocks import fit_blocks
 from accord.core.coupling import ABSTAIN
 from accord.distributions import Distribution, Normal
@@ -108,6 +113,30 @@ def test_copies_do_not_keep_litter_apart_as_known_limits_says() -> None:
     after = fit(Litterer(), data(spoilt=True), Isolation())
     LEFT_BEHIND.clear()
     assert before[2] != after[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        (lambda: sys.setrecursionlimit(900), sys.getrecursionlimit),
+        (gc.disable, gc.isenabled),
+        (lambda: sys.settrace(lambda *_: None), sys.gettrace),
+        (lambda: sys.setprofile(lambda *_: None), sys.getprofile),
+        (lambda: np.set_printoptions(precision=1), np.get_printoptions),
+        (lambda: np.seterr(all="raise"), np.geterr),
+        (lambda: setattr(decimal.getcontext(), "prec", 3), lambda: decimal.getcontext().prec),
+        (lambda: os.chdir("/"), os.getcwd),
+        (lambda: warnings.simplefilter("error"), lambda: list(warnings.filters)),
+    ],
+)
+def test_what_a_fit_sets_in_the_interpreter_is_put_back(
+    change: Callable[[], Any], state: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = state()
+    during = alone(lambda: (change(), state())[1], failed=None)
+    assert state() == before
+    assert during != before
 
 
 ANYWHERE = ("exception", "exit", "warning", "panic", "cancelled", "chatter", "new generator")

@@ -1,6 +1,8 @@
 """Ask foreign code alone: whatever it raises, prints, or leaves in the process reaches nothing else."""
 
 import contextlib
+import decimal
+import gc
 import io
 import logging
 import os
@@ -12,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, final
 
@@ -98,6 +101,33 @@ def silence() -> Iterator[None]:
         finally:
             if logging.root.manager.disable != before:
                 logging.disable(before)
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Put back what foreign code may set in the interpreter, in numpy and of the process. Within a turn."""
+    limit, collects = sys.getrecursionlimit(), gc.isenabled()
+    traced, profiled = sys.gettrace(), sys.getprofile()
+    folder = _folder()
+    with decimal.localcontext(), np.printoptions(), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            sys.setprofile(profiled)
+            sys.settrace(traced)
+            (gc.enable if collects else gc.disable)()
+            if sys.getrecursionlimit() != limit:
+                sys.setrecursionlimit(limit)
+            if folder is not None and _folder() != folder:
+                os.chdir(folder)
+
+
+def _folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it is gone
+        return None
 
 
 @final
@@ -205,11 +235,16 @@ _SEED = 0
 def alone(ask: Callable[[], _Answer], *, failed: _Failed, seed: int = _SEED) -> _Answer | _Failed:
     """Return ``ask()``, or ``failed`` if that raises anything at all but a person's interrupt.
 
-    A law or a learner may be anybody's class. Whatever its methods do to numpy's error handling, to the warning filters
-    and to the global generators of Python and numpy is undone; and if they read a global generator, they get the same
-    numbers however much others have read. What they print, warn of or log is dropped. What is no `Exception` counts
-    too: `SystemExit`, the panics of compiled extensions, and a `KeyboardInterrupt` that they raise themselves. A
-    person's interrupt, which comes through the handler of a signal, is raised even where they caught it.
+    A law or a learner may be anybody's class. Whatever its methods do to numpy's error handling and print options, to
+    the warning filters, the decimal context, the limit of recursion, the collection of garbage, the tracing and
+    profiling of this thread, the working folder and the global generators of Python and numpy is undone; and if they
+    read a global generator, they get the same numbers however much others have read. What they print, warn of or log is
+    dropped. What is no `Exception` counts too: `SystemExit`, the panics of compiled extensions, and a
+    `KeyboardInterrupt` that they raise themselves. A person's interrupt, which comes through the handler of a signal,
+    is raised even where they caught it.
+
+    What they do to other modules, to the environment and to files stays: `accord.core.Isolation` can give each block a
+    process of its own.
 
     All of that belongs to the whole process, so threads take turns.
 
@@ -235,11 +270,9 @@ def alone(ask: Callable[[], _Answer], *, failed: _Failed, seed: int = _SEED) -> 
         turn(),
         watched() as interrupts,
         silence(),
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
+        _settings(),
         ambient_seed(seed),
     ):
-        warnings.simplefilter("ignore")
         try:
             answer = ask()
         except BaseException:  # noqa: BLE001 - theory 9: whatever it is, it is this law's failure alone

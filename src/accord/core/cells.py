@@ -3,6 +3,9 @@
 import datetime as dt
 import math
 import re
+import sys
+import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -10,10 +13,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
+
 __all__ = [
+    "PLAIN",
     "Cells",
     "as_label",
     "as_number",
+    "bare",
     "is_missing",
     "labels_in",
     "numbers_in",
@@ -26,6 +33,23 @@ Cells: TypeAlias = Literal["numbers", "labels"]
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _INT64 = 2.0**63
 _LONGEST = 400
+_NUMPY = frozenset(np.sctypeDict.values())
+PLAIN = _NUMPY | {str, bytes, bool, int, float, complex, Decimal, Fraction, tuple, list, type(None)}
+PLAIN |= {dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID}
+"""Types whose methods are those of Python and numpy, and nobody's own."""
+_NEVER_MISSING = (dt.date, dt.time, dt.timedelta, uuid.UUID)
+_ALL = slice(None)
+_BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (bytes, lambda value: bytes.__getitem__(value, _ALL)),
+    (int, int.__int__),
+    (float, float.__float__),
+    (complex, complex.__complex__),
+    (Decimal, lambda value: Decimal(Decimal.__str__(value))),
+    (tuple, lambda value: tuple.__getitem__(value, _ALL)),
+    (list, lambda value: list.__getitem__(value, _ALL)),
+)
+"""How a value of a subclass becomes one of the plain type: by that type's methods, none of its own run."""
 
 
 def numbers_in(cells: NDArray[Any]) -> NDArray[np.float64]:
@@ -87,24 +111,46 @@ def _labels_of_floats(cells: NDArray[np.float64]) -> NDArray[np.object_]:
     return found
 
 
+def bare(value: Any) -> Any:  # noqa: ANN401 - whatever is in a table
+    """Return a value of a subclass of a plain type as that type's; any other value as it is. No code of its own runs.
+
+    Examples
+    --------
+    >>> class Odd(int):
+    ...     def __int__(self):
+    ...         return 7
+    >>> bare(Odd(3))
+    3
+
+    """
+    kind = type(value)
+    if kind in PLAIN or issubclass(kind, np.generic):
+        return value
+    for base, plain in _BARE:
+        if issubclass(kind, base):
+            return plain(value)
+    return value
+
+
 def as_number(cell: object) -> float:
     """Return a cell as a float: a number of Python or numpy, a bool, or a text that writes one; NaN for anything else.
 
-    No cell's own code runs, but that of a subclass of numbers; whatever that raises is NaN.
+    No cell's own code runs: one of a subclass is what its plain type makes of it, see `bare`.
     """
-    kind = type(cell)
-    if kind is float:
-        return cell  # type: ignore[return-value]
+    if type(cell) is float:
+        return cell
+    plain: Any = bare(cell)
+    kind = type(plain)
     try:
-        if isinstance(cell, str):
-            text = cell.strip() if len(cell) <= _LONGEST else ""
+        if kind is str:
+            text = plain.strip() if len(plain) <= _LONGEST else ""
             return float(text) if _NUMBER.fullmatch(text) else math.nan
-        if isinstance(cell, np.generic):
-            plain = isinstance(cell, (np.floating, np.integer, np.bool_)) and not isinstance(cell, np.timedelta64)
-            return float(cell) if plain else math.nan
-        if isinstance(cell, (int, float, Decimal, Fraction)):
-            return float(cell)
-    except Exception:  # noqa: BLE001 - too large, a signalling NaN, or a subclass's own error
+        if kind in _NUMPY:
+            number = issubclass(kind, (np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
+            return float(plain) if number else math.nan
+        if kind in {int, float, bool, Decimal, Fraction}:
+            return float(plain)
+    except Exception:  # noqa: BLE001 - too large, or a signalling NaN
         return math.nan
     return math.nan
 
@@ -112,9 +158,10 @@ def as_number(cell: object) -> float:
 def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
     """Return a cell as a plain Python value that tells nothing of its container.
 
-    numpy's scalars become Python's; a whole float becomes that int, because a single gap turns a container of ints
-    into one of floats; what is missing becomes None.
+    numpy's scalars become Python's, and values of subclasses those of their plain type; a whole float becomes that int,
+    because a single gap turns a container of ints into one of floats; what is missing becomes None.
     """
+    cell = bare(cell)
     kind = type(cell)
     if kind is str or kind is int or kind is bool:
         return cell
@@ -122,7 +169,7 @@ def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
         return int(cell)
     if is_missing(cell):
         return None
-    return _plain(cell) if isinstance(cell, np.generic) else cell
+    return _plain(cell) if kind in _NUMPY else cell
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401 - numpy's scalars
@@ -158,7 +205,17 @@ def is_missing(value: object) -> bool:
     """
     if value is None or value is np.ma.masked:
         return True
+    kind = type(value)
+    if issubclass(kind, _NEVER_MISSING):
+        return value is _of_pandas("NaT")  # it calls itself a time
+    if kind not in PLAIN:
+        return value is _of_pandas("NA") or not alone(lambda: bool(value == value), failed=False)  # noqa: PLR0124 - a cell's own code
     try:
         return not value == value  # noqa: PLR0124, SIM201 - NaN, NaT and NA are found this way
-    except Exception:  # noqa: BLE001 - NA has no truth value; a cell's own code may raise anything
+    except Exception:  # noqa: BLE001 - a signalling NaN; a tuple of arrays
         return True
+
+
+def _of_pandas(name: str) -> object:
+    """Return what pandas calls missing, if anybody has loaded it; something that nothing is otherwise."""
+    return getattr(sys.modules.get("pandas"), name, PLAIN)

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.cells import bare
 from accord.core.errors import InvalidParameter
 
 __all__ = [
@@ -148,7 +149,9 @@ def _claimed_width(entries: Sequence[Any], rows: Sequence[Sequence[Any]]) -> int
     """Return how many cells at least three quarters of the rows have, 1 if there are none."""
     if not rows:
         return 1
-    kinds = Counter(_DICT if isinstance(entry, Mapping) else len(row) for entry, row in zip(entries, rows, strict=True))
+    kinds = Counter(
+        _DICT if issubclass(type(entry), Mapping) else len(row) for entry, row in zip(entries, rows, strict=True)
+    )
     width, count = kinds.most_common(1)[0]
     if 4 * count < 3 * len(rows):
         raise InvalidParameter(
@@ -168,10 +171,13 @@ _DICT = -1
 
 
 def _row(entry: Any) -> Sequence[Any]:  # noqa: ANN401 - whatever is in a list
-    if isinstance(entry, (list, tuple)):
-        return entry
-    if isinstance(entry, np.ndarray) and entry.ndim == 1:
-        return list(entry)
+    """Return an entry as a row; one that is none is a row of itself. No code of its own runs."""
+    plain = bare(entry)
+    kind = type(plain)
+    if kind is list or kind is tuple:
+        return plain  # type: ignore[no-any-return]
+    if kind in {np.ndarray, np.ma.MaskedArray} and plain.ndim == 1:
+        return list(plain)
     return (entry,)
 
 

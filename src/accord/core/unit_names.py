@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.cells import as_label, is_missing
-from accord.core.containers import column_of
+from accord.core.alone import alone
+from accord.core.cells import PLAIN, as_label, bare, is_missing
+from accord.core.containers import column_of, library_of
 from accord.core.errors import DataError, InvalidParameter
 
 __all__ = [
@@ -101,6 +102,8 @@ def unit_word(name: str | None, *, named: bool) -> str:
 
 _MISSING = "a record has no unit of privacy: give every record one, so that no person is in two blocks."
 _ODD = "a unit of privacy must be a plain name: text, a number, a date or a tuple of these."
+_DEEPEST = 64
+"""Tuples inside tuples."""
 _SHAPE = "units must name one unit a record, in a list or an array of shape (n,)"
 
 
@@ -167,28 +170,31 @@ def _refuse_blank(name: str) -> None:
         raise DataError(_MISSING)
 
 
-def _key(name: Any) -> Any:  # noqa: ANN401 - any name
+def _key(name: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any name
     """Return what makes a name: equal keys are one unit.
 
     A text stands for itself, and nothing else does. A number is the exact Python number of its value, which is equal to
     no text and no tuple. Anything else is a pair of its kind and its content, and no name is a pair: a tuple is the
-    pair of "tuple" and the keys of its parts. So two keys are equal if and only if kinds and contents are.
+    pair of "tuple" and the keys of its parts. So two keys are equal if and only if kinds and contents are, and keys
+    hold plain values only: what a subclass calls equal does not count.
     """
-    if isinstance(name, tuple):
-        return "tuple", tuple(_key(part) for part in name)
-    if isinstance(name, frozenset):
-        return "set", frozenset(_key(part) for part in name)
-    if isinstance(name, np.ndarray) and name is not np.ma.masked:
+    name = bare(name)
+    kind = type(name)
+    if depth > _DEEPEST or (issubclass(kind, np.ndarray) and name is not np.ma.masked):
         raise DataError(_ODD)
+    if kind is tuple:
+        return "tuple", tuple(_key(part, depth + 1) for part in name)
+    if issubclass(kind, frozenset):
+        return "set", frozenset(_key(part, depth + 1) for part in frozenset.__iter__(name))
     if is_missing(name):
         raise DataError(_MISSING)
-    try:
-        key = next(rule(name) for kinds, rule in _RULES if isinstance(name, kinds))
-        hash(key)
-    except DataError:
-        raise
-    except Exception:  # noqa: BLE001 - no rule, or a name's own code
-        key = None
+    rule = next((rule for kinds, rule in _RULES if issubclass(kind, kinds)), None)
+    if rule is None:
+        raise DataError(_ODD)
+    if kind in PLAIN or issubclass(kind, (dt.date, dt.time, dt.timedelta)) or library_of(name) is not None:
+        key = rule(name)
+    else:
+        key = alone(lambda: rule(name), failed=None)  # a number's own code
     if key is None:
         raise DataError(_ODD)
     return key
@@ -207,7 +213,7 @@ def _bytes(name: bytes) -> tuple[str, bytes]:
 
 
 def _whole(name: Any) -> int:  # noqa: ANN401 - any integer
-    return name if type(name) is int else int(name)
+    return int.__int__(int(name))
 
 
 def _real(name: Any) -> float | Fraction:  # noqa: ANN401 - a float of Python or numpy
@@ -223,11 +229,66 @@ def _complex(name: Any) -> Any:  # noqa: ANN401 - a complex number of Python or 
     return "complex", _real(name.real), _real(name.imag)
 
 
+def _day(name: dt.date) -> tuple[str, int]:
+    return "date", dt.date.toordinal(name) - _EPOCH
+
+
+def _span(name: Any) -> Any:  # noqa: ANN401 - a duration of Python or pandas
+    if library_of(name) is not None:
+        return _numpy_time(name.to_timedelta64())
+    return "span", *_fields(name, dt.timedelta, ("days", "seconds", "microseconds"))
+
+
+def _clock(name: dt.time) -> Any:  # noqa: ANN401 - a pair
+    *clock, fold = _fields(name, dt.time, _CLOCK)
+    ticks = alone(lambda: _ticks(0, clock, dt.time.utcoffset(name)), failed=None)  # a zone's own code
+    return ticks and ("clock", *ticks, fold if ticks[0] == "as written" else 0)
+
+
+def _moment(name: Any) -> Any:  # noqa: ANN401 - a datetime of Python or pandas
+    """Return the instant that a time with a zone is, whatever the zone is called; or what is written, without one."""
+    of_pandas = library_of(name) is not None
+    if of_pandas and name.tzinfo is None:
+        return _numpy_time(name.to_datetime64())
+    *clock, fold = _fields(name, dt.datetime, _CLOCK)
+    day = dt.datetime.toordinal(name) - _EPOCH
+    ticks = alone(lambda: _ticks(day, clock, dt.datetime.utcoffset(name)), failed=None)
+    return ticks and ("datetime", *ticks, fold if ticks[0] == "as written" else name.nanosecond if of_pandas else 0)
+
+
+def _ticks(day: int, clock: Sequence[int], offset: dt.timedelta | None) -> tuple[str, int]:
+    """Return the microseconds since 1970, and whether they are those of an instant."""
+    hour, minute, second, microsecond = clock
+    written = dt.timedelta(day, second, microsecond, 0, minute, hour)
+    if offset is None:
+        return "as written", written // _TICK
+    return "at", (written - offset) // _TICK
+
+
+_CLOCK: Final = ("hour", "minute", "second", "microsecond", "fold")
+
+
+def _fields(name: object, kind: type, fields: Sequence[str]) -> tuple[int, ...]:
+    """Return fields as the type stores them: a subclass's own are not asked."""
+    return tuple(vars(kind)[field].__get__(name) for field in fields)
+
+
+_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_TICK: Final = dt.timedelta(microseconds=1)
+_TIMES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (dt.timedelta, _span),
+    (dt.time, _clock),
+    (dt.datetime, _moment),  # which is a date too
+    (dt.date, _day),
+)
+
+
 def _numpy_time(name: np.datetime64 | np.timedelta64) -> Any:  # noqa: ANN401 - a pair
     """Return a time as Python's, where Python has it to the last digit; else as a whole number of one unit of time."""
     plain = as_label(name)
-    if isinstance(plain, (dt.date, dt.timedelta)):
-        return "time", plain
+    for kind, rule in _TIMES:
+        if isinstance(plain, kind):
+            return rule(plain)
     unit, step = np.datetime_data(name.dtype)
     count = int(name.astype(np.int64)) * step
     if unit in {"Y", "M"}:
@@ -264,7 +325,7 @@ _RULES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
     (numbers.Rational, lambda name: Fraction(int(name.numerator), int(name.denominator))),
     ((complex, np.complexfloating), _complex),
     (bytes, _bytes),
-    ((dt.date, dt.time, dt.timedelta), lambda name: ("time", name)),
-    (uuid.UUID, lambda name: ("uuid", name.int)),
+    *_TIMES,
+    (uuid.UUID, lambda name: ("uuid", vars(uuid.UUID)["int"].__get__(name))),
 )
 """What names a unit. Anything else could hide that a name is missing: other libraries' scalars, objects with fields."""

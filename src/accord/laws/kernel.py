@@ -299,8 +299,8 @@ def _listed(kernel: FiniteKernel, neighbours: Neighbouring | Iterable[tuple[Any,
         raise InvalidParameter("neighbours must be a Neighbouring, or a list of pairs of inputs.")
     else:
         pairs = [_as_pair(kernel, pair) for pair in neighbours]
-    if not pairs:
-        raise InvalidParameter("neighbours must not be empty: a check of no pair says nothing.")
+    if all(one == other for one, other in pairs):
+        raise InvalidParameter("neighbours must have a pair of different inputs: a check of no pair says nothing.")
     return pairs
 
 

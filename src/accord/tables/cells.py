@@ -213,7 +213,8 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
     blank = pc.any(pc.equal(pc.utf8_trim_whitespace(encoded.dictionary), "")).as_py()
     if together.null_count or blank:
         raise SchemaMismatch(
-            f"unit column {shown(name)} has missing cells, empty or blank, or cells that are no text: every record needs a unit."
+            f"unit column {shown(name)} has missing cells, empty or blank, or cells that are no text: every record "
+            f"needs a unit."
         )
     codes = encoded.indices
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
