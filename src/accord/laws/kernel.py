@@ -299,7 +299,7 @@ def _listed(kernel: FiniteKernel, neighbours: Neighbouring | Iterable[tuple[Any,
         raise InvalidParameter("neighbours must be a Neighbouring, or a list of pairs of inputs.")
     else:
         pairs = [_as_pair(kernel, pair) for pair in neighbours]
-    if all(one == other for one, other in pairs):
+    if all(key_of(one) == key_of(other) for one, other in pairs):
         raise InvalidParameter("neighbours must have a pair of different inputs: a check of no pair says nothing.")
     return pairs
 
