@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from accord.core.blocks import fit_blocks, partition
+from accord.core.budget import Budget
 from accord.density.family import NormalMixtures
 from accord.density.plan import DensityPlan, density_plan
 from accord.density.release import PrivateModel, release_density
@@ -139,13 +140,15 @@ def within(plan: DensityPlan) -> bool:
         assert "spend more than is promised" in str(refusal)  # noqa: PT017 - any other is this test's failure
         return False
     assert len(found.guarantees) == 2
-    asked = ApproxDP(plan.epsilon, plan.delta)
+    asked = ApproxDP(plan.budget.epsilon, plan.budget.delta)
     return found.guarantee.epsilon <= asked.epsilon and found.guarantee.delta <= asked.delta
 
 
 def test_a_stage_that_takes_the_whole_budget_again_is_caught() -> None:
-    plan = density_plan(units=4000, columns=1, epsilon=2, delta="1e-6")
+    plan = density_plan(units=4000, columns=1, budget=Budget(2, "1e-6"))
     assert within(plan)
-    assert not within(replace(plan, rest=(plan.epsilon, plan.rest[1])))
-    assert not within(replace(plan, rest=(plan.rest[0], plan.delta)))
-    assert not within(replace(plan, location=replace(plan.location, epsilon=plan.location.epsilon + Fraction(1, 100))))
+    assert not within(replace(plan, rest=Budget(plan.budget.epsilon, plan.rest.delta)))
+    assert not within(replace(plan, rest=Budget(plan.rest.epsilon, plan.budget.delta)))
+    assert not within(
+        replace(plan, location=replace(plan.location, budget=plan.location.budget + Budget(Fraction(1, 100), 0)))
+    )

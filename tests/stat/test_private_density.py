@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.mixture import GaussianMixture
 
+from accord.core.budget import Budget
 from accord.density.refine.statistics import noise_for
 from accord.density.sketch import LineSketch
 from accord.distributions import Distribution, Normal, PointMass
@@ -68,7 +69,7 @@ def test_S5_cells_are_uniform_and_part_as_often_as_their_widths_say() -> None:
 
 def test_S9_least_sizes_have_an_answer() -> None:
     # 0.99 promised in the plan: fewer than 6 of 10 has a probability below 1e-7.
-    plan = location_plan(units=5000, columns=1, epsilon=1, delta="1e-6")
+    plan = location_plan(units=5000, columns=1, budget=Budget("0.3", "5e-7"))
     found = 0
     for run in range(10):
         table = np.random.default_rng([SEED, run]).exponential(size=(5000, 1))
@@ -86,7 +87,7 @@ def test_S9_answers_at_the_sizes_of_the_documentation(law: str, columns: int, re
         draw = np.random.default_rng([SEED, columns, run])
         size = (records, columns)
         table = np.round(draw.exponential(3.0, size=size)) if law == "whole" else getattr(draw, law)(size=size)
-        plan = location_plan(units=records, columns=columns, epsilon=1, delta="1e-6")
+        plan = location_plan(units=records, columns=columns, budget=Budget("0.3", "5e-7"))
         found += not locate(table, plan, numbers=records, word="record").without_answer
     assert found >= 20, f"seed {SEED}"
 

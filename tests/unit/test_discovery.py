@@ -107,7 +107,7 @@ def test_C2_the_parts_of_every_path_sum_to_the_promise(place: int, monkeypatch: 
         return counts(self, *args, **kwargs)
 
     def note_locate(records: Any, plan: Any, **kwargs: Any) -> Any:
-        spent.append((plan.epsilon, plan.delta))
+        spent.append((plan.budget.epsilon, plan.budget.delta))
         return locate(records, plan, **kwargs)
 
     monkeypatch.setattr(DiscreteLaplace, "release", note_noise)

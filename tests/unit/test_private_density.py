@@ -12,6 +12,7 @@ import scipy.stats as st
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
+from accord.core.budget import Budget
 from accord.core.coupling import ABSTAIN
 from accord.density.columns import ConstantColumns
 from accord.density.family import BlackBox, NormalMixtures, NormalParameters
@@ -165,10 +166,10 @@ def test_a_column_beyond_the_range_of_variances_is_named() -> None:
 
 
 def test_many_columns_are_located_in_groups() -> None:
-    plan = location_plan(units=200_000, columns=GROUP + 3, epsilon=4, delta="1e-6")
+    plan = location_plan(units=200_000, columns=GROUP + 3, budget=Budget("1.2", "5e-7"))
     assert sorted(column for group in plan.groups for column in group) == list(range(GROUP + 3))
     assert len(plan.groups) == 2
-    assert 2 * plan.mode.epsilon == plan.epsilon
+    assert 2 * plan.mode.epsilon == plan.budget.epsilon
 
 
 # --- refused, and spent -----------------------------------------------------------------------------------------------
@@ -184,12 +185,12 @@ def test_two_rows_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
 def test_needed_numbers_suffice() -> None:
     for columns in (1, 2, 5, 8, 9, 20):
         with pytest.raises(NotEnoughRecords) as refusal:
-            location_plan(units=1, columns=columns, epsilon="0.5", delta="1e-7")
+            location_plan(units=1, columns=columns, budget=Budget("0.15", "5e-8"))
         needed = refusal.value.needed
-        plan = location_plan(units=needed, columns=columns, epsilon="0.5", delta="1e-7")
+        plan = location_plan(units=needed, columns=columns, budget=Budget("0.15", "5e-8"))
         assert plan.blocks <= needed
         with pytest.raises(NotEnoughRecords):
-            location_plan(units=needed - 1, columns=columns, epsilon="0.5", delta="1e-7")
+            location_plan(units=needed - 1, columns=columns, budget=Budget("0.15", "5e-8"))
 
 
 TOO_FEW = {
@@ -204,21 +205,21 @@ TOO_FEW = {
 def test_the_stages_never_cost_more_than_was_asked(columns: int, epsilon: Any, units: int) -> None:
     if (units, columns, str(epsilon)) in TOO_FEW:
         with pytest.raises(NotEnoughRecords):
-            density_plan(units=units, columns=columns, epsilon=epsilon, delta="1e-6")
+            density_plan(units=units, columns=columns, budget=Budget(epsilon, "1e-6"))
         return
-    plan = density_plan(units=units, columns=columns, epsilon=epsilon, delta="1e-6")
+    plan = density_plan(units=units, columns=columns, budget=Budget(epsilon, "1e-6"))
     parts = [plan.location.mode.guarantee] * len(plan.location.groups)
     located = basic_composition(parts)
-    assert (located.epsilon, located.delta) == (plan.location.epsilon, plan.location.delta)
-    assert located.epsilon + plan.rest[0] <= plan.epsilon == Fraction(str(epsilon))
-    assert located.delta + plan.rest[1] <= plan.delta
-    assert plan.rest[0] >= min(Fraction(20), plan.epsilon * Fraction(7, 10))
+    assert (located.epsilon, located.delta) == (plan.location.budget.epsilon, plan.location.budget.delta)
+    assert located.epsilon + plan.rest.epsilon <= plan.budget.epsilon == Fraction(str(epsilon))
+    assert located.delta + plan.rest.delta <= plan.budget.delta
+    assert plan.rest.epsilon >= min(Fraction(20), plan.budget.epsilon * Fraction(7, 10))
 
 
 def test_what_ran_adds_up_to_what_was_asked() -> None:
     table = generator().normal(size=(6000, 1))
     for family in (NormalMixtures(components=2), BlackBox(learner=ScipyLearner("norm"))):
-        plan = density_plan(units=6000, columns=1, epsilon=4, delta="1e-6")
+        plan = density_plan(units=6000, columns=1, budget=Budget(4, "1e-6"))
         found = release_density(table, plan, family, numbers=6000, word="person")
         assert found.guarantee == ApproxDP(4, "1e-6", unit="person")
         assert len(found.guarantees) == len(found.public) == 2
@@ -288,7 +289,7 @@ def test_fits_in_other_processes_are_the_same() -> None:
 @pytest.mark.nightly
 def test_the_number_of_workers_changes_nothing() -> None:
     table = generator().gamma(2.0, size=(6000, 1))
-    plan = density_plan(units=6000, columns=1, epsilon=4, delta="1e-6")
+    plan = density_plan(units=6000, columns=1, budget=Budget(4, "1e-6"))
     family = BlackBox(learner=ScipyLearner("gamma"), restarts=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,6 +14,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from accord.core import CuratorOnly, Records
+from accord.core.budget import Budget
 from accord.density.family import NormalMixtures
 from accord.density.plan import density_plan
 from accord.density.release import release_density
@@ -48,7 +49,7 @@ def discovered() -> Any:
 
 
 def located() -> Any:
-    plan = density_plan(units=len(NUMBERS), columns=1, epsilon=1, delta="1e-6")
+    plan = density_plan(units=len(NUMBERS), columns=1, budget=Budget(1, "1e-6"))
     return release_density(NUMBERS, plan, NormalMixtures(components=1), numbers=len(NUMBERS), word="record")
 
 

@@ -132,15 +132,15 @@ def test_C2_locating_cuts_and_tables_add_up_to_the_promise() -> None:
     assert plan.cuts.located == ("x",)
     location = plan.cuts.location
     assert location is not None
-    parts = [(location.epsilon, location.delta), *((cut.epsilon, cut.delta) for cut in plan.cuts.cuts)]
+    parts = [location.budget, *(cut.budget for cut in plan.cuts.cuts)]
     rest = plan.marginals.promised
-    assert sum(epsilon for epsilon, _ in parts) + rest.epsilon == 1
-    assert sum(delta for _, delta in parts) + rest.delta == Fraction(1, 10**6)
-    assert all(epsilon >= 0 and delta >= 0 for epsilon, delta in parts)
+    assert sum(part.epsilon for part in parts) + rest.epsilon == 1
+    assert sum(part.delta for part in parts) + rest.delta == Fraction(1, 10**6)
+    assert all(part.epsilon >= 0 and part.delta >= 0 for part in parts)
     assert plan.marginals.spent <= rest.epsilon
     assert plan.promised == ApproxDP(1, "1e-6")
     bounded = TableLearner(Schema(columns=(number(bounds=(0.0, 1.0)),)), epsilon=1, delta="1e-6").plan(10**6)
-    assert bounded.cuts.cuts[0].epsilon == Fraction(1, 10)
+    assert bounded.cuts.cuts[0].budget.epsilon == Fraction(1, 10)
     assert bounded.cuts.location is None
 
 
@@ -157,7 +157,7 @@ def test_what_is_spent_is_what_is_planned(monkeypatch: pytest.MonkeyPatch) -> No
     learner = TableLearner(given.schema, epsilon=1, delta="1e-6")
     assert learner.release(given).guarantee == ApproxDP(1, "1e-6")
     (cut,) = learner.plan(N).cuts.cuts
-    assert seen == [cut.epsilon * Fraction(3, 5)]
+    assert seen == [cut.budget.epsilon * Fraction(3, 5)]
 
 
 def test_a_plan_bounds_what_is_measured() -> None:
@@ -208,7 +208,7 @@ def test_E62_a_required_column_is_never_missing(share: float) -> None:
 def test_whole_numbers_between_bounds_need_no_private_cut() -> None:
     month = number(name="month", kind="integer", decimals=0, bounds=(1.0, 12.0))
     given = table((month, np.arange(N) % 12 + 1.0))
-    assert TableLearner(given.schema, epsilon=1, delta="1e-6").plan(N).cuts.cuts[0].epsilon == 0
+    assert TableLearner(given.schema, epsilon=1, delta="1e-6").plan(N).cuts.cuts[0].budget.epsilon == 0
     (made,) = rows_of(given)
     assert set(np.unique(made[~np.isnan(made)])) == set(range(1, 13))
 
@@ -310,8 +310,8 @@ def test_J7_more_goes_to_shared_values_only_where_that_finds_a_constant() -> Non
         for units in (200, 1000, 100_000):
             schema = Schema(columns=(number(bounds=(0, 100), decimals=decimals), number(name="y", bounds=(0, 1))))
             (cut, other) = TableLearner(schema, epsilon=1, delta="1e-6").plan(units).cuts.cuts
-            assert other.for_atoms == other.epsilon * Fraction(2, 5)
-            shares[decimals, units] = cut.for_atoms / cut.epsilon
+            assert other.frequent.epsilon == other.budget.epsilon * Fraction(2, 5)
+            shares[decimals, units] = cut.frequent.epsilon / cut.budget.epsilon
     usual = Fraction(2, 5)
     more = {place for place, share in shares.items() if share != usual}
     assert more == {(1, 1000), (2, 1000)}  # 101 values are found without, and a constant of 200 never is

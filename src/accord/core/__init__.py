@@ -6,6 +6,7 @@
 from accord.core.aggregate import aggregate, coupling_charge
 from accord.core.best_of_draws import BestOfDraws
 from accord.core.blocks import fit_blocks, partition
+from accord.core.budget import Budget
 from accord.core.coupling import (
     ABSTAIN,
     Abstain,
@@ -36,6 +37,7 @@ __all__ = [
     "ApproxDP",
     "BatchedPoints",
     "BestOfDraws",
+    "Budget",
     "Cells",
     "Coupled",
     "Coupling",

@@ -20,6 +20,7 @@ from accord import __version__
 from accord.accounting.account import account
 from accord.core import check as _check
 from accord.core.blocks import Progress
+from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter, NothingReleased
 from accord.core.exact import Number
@@ -261,15 +262,15 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise
 
     def _fit(self, X: Any, *, groups: ArrayLike | None, ledger: Ledger | None) -> Self:  # noqa: ANN401
-        epsilon, delta = _check.epsilon(self.epsilon), _check.delta(self.delta)
+        budget = Budget.asked(self.epsilon, self.delta)
         family = family_of_estimator(self.estimator)
         self._check_rest(named=groups is not None or isinstance(X, Records))
         shared = self._shared()
         refuse_declared_text(X)
         records = self._read(X, reset=True)
         given = Records.of(X if isinstance(X, Records) else records, units=groups, unit=self.unit)
-        plan = density_plan(units=given.units, columns=records.shape[1], epsilon=epsilon, delta=delta)
-        guarantee = ApproxDP(epsilon, delta, unit=given.word)
+        plan = density_plan(units=given.units, columns=records.shape[1], budget=budget)
+        guarantee = ApproxDP(budget.epsilon, budget.delta, unit=given.word)
         rehearse(family, columns=records.shape[1])
         again = tell_of_earlier_fits() if ledger is None else ()
         verdicts = verdicts_of(guarantee, units=given.units, weighted=given.owners is not None)

@@ -1,19 +1,16 @@
 """How a private density divides its budget: public numbers only, before a record is read."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
-from accord.core import check as _check
-from accord.core.exact import Number
+from accord.core.budget import Budget
 from accord.density.refine.statistics import squared_budget
 from accord.location.locate import LocationPlan, location_plan
 
-__all__ = ["Budget", "DensityPlan", "density_plan"]
+__all__ = ["DensityPlan", "density_plan"]
 
-_MOST_EPSILON = Fraction(20)  # of a stage of noise; beyond it the noise is far below everything else
-
-Budget = tuple[Fraction, Fraction]
+_SPLIT = {"locate": (3, 1), "rest": (7, 1)}  # locating spends at most this, and what it leaves is for the rest
+_MOST_EPSILON = 20  # of a stage of noise; beyond it the noise is far below everything else
 
 
 @final
@@ -23,7 +20,7 @@ class DensityPlan:
 
     Parameters
     ----------
-    epsilon, delta
+    budget
         Of everything.
     location
         The first stage.
@@ -32,20 +29,19 @@ class DensityPlan:
 
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    budget: Budget
     location: LocationPlan
     rest: Budget
 
 
-def density_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -> DensityPlan:
+def density_plan(*, units: int, columns: int, budget: Budget) -> DensityPlan:
     """Return the plan for so many units and columns.
 
     Parameters
     ----------
     units, columns
         Public under "replace one".
-    epsilon, delta
+    budget
         Of everything.
 
     Raises
@@ -61,13 +57,12 @@ def density_plan(*, units: int, columns: int, epsilon: Number, delta: Number) ->
 
     Examples
     --------
-    >>> plan = density_plan(units=100_000, columns=1, epsilon=1, delta="1e-6")
-    >>> plan.location.epsilon + plan.rest[0], plan.location.delta + plan.rest[1]
-    (Fraction(1, 1), Fraction(1, 1000000))
+    >>> plan = density_plan(units=100_000, columns=1, budget=Budget(1, "1e-6"))
+    >>> plan.location.budget + plan.rest
+    Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
 
     """
-    total, slack = _check.epsilon(epsilon), _check.delta(delta)
-    location = location_plan(units=units, columns=columns, epsilon=total, delta=slack)
-    rest = (min(_MOST_EPSILON, total - location.epsilon), slack - location.delta)
-    squared_budget(*rest)  # refuses what is too little to go on with, before anything is spent
-    return DensityPlan(epsilon=total, delta=slack, location=location, rest=rest)
+    location = location_plan(units=units, columns=columns, budget=budget.split(_SPLIT)["locate"])
+    rest = (budget - location.budget).at_most(_MOST_EPSILON)
+    squared_budget(rest.epsilon, rest.delta)  # refuses what is too little to go on with, before anything is spent
+    return DensityPlan(budget=budget, location=location, rest=rest)

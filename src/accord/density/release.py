@@ -11,6 +11,7 @@ from accord.accounting.composition import basic_composition
 from accord.accounting.figures import short_text
 from accord.accounting.of_stages import settled
 from accord.core.blocks import Progress
+from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP, PureDP
@@ -19,7 +20,7 @@ from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.density.columns import ColumnFrame
 from accord.density.family import BlackBox, DensityFamily, NormalMixtures, NormalParameters
-from accord.density.plan import Budget, DensityPlan
+from accord.density.plan import DensityPlan
 from accord.density.refine.mixture_fit import LEAST_PART
 from accord.density.refine.statistics import StatisticsRefiner
 from accord.density.sketch import LineSketch, fit_to_points, search, sketch_points
@@ -139,7 +140,7 @@ def _from_counts(
     records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
 ) -> StageResult:
     """Release counts of one column's cells, fit to points of them, and search on for what explains them best."""
-    sketch = LineSketch(epsilon=budget[0], delta=budget[1])
+    sketch = LineSketch(epsilon=budget.epsilon, delta=budget.delta)
     cells = sketch.release(frame.to_standard(records), units=sources.numbers, randomness=sources.randomness)
     guarantee = ApproxDP(sketch.epsilon, sketch.delta, unit=sources.word)
     facts = {"stage": "sketch by counts", **budget_facts(guarantee), "cells": len(cells.counts), "noise": cells.noise}
@@ -190,7 +191,7 @@ def _normal_mixture(
     """Release a mixture of normal laws of the standard columns."""
     d = len(frame.columns)
     refiner = StatisticsRefiner(
-        epsilon=budget[0], delta=budget[1], components=components, covariance=kind, unit=sources.word
+        epsilon=budget.epsilon, delta=budget.delta, components=components, covariance=kind, unit=sources.word
     )
     refined = refiner.refine(
         Normal(np.zeros(d), np.eye(d)),
@@ -263,7 +264,7 @@ def release_density(
 
     Formal guarantees
     -----------------
-    - Privacy: ``(plan.epsilon, plan.delta)`` under replacing one unit: each stage is private by itself, whatever the
+    - Privacy: ``plan.budget`` under replacing one unit: each stage is private by itself, whatever the
       earlier ones released (theory C2, adaptive).
     - Not promised: an answer; accuracy.
 
@@ -291,7 +292,7 @@ def release_density(
     >>> from accord.density.plan import density_plan
     >>> data = SharedRandomness(0).stream("example").normal(100.0, 2.0, size=(20_000, 1))
     >>> family = NormalMixtures(components=1)
-    >>> plan = density_plan(units=20_000, columns=1, epsilon=1, delta="1e-6")
+    >>> plan = density_plan(units=20_000, columns=1, budget=Budget(1, "1e-6"))
     >>> found = release_density(data, plan, family, numbers=20_000, word="record")
     >>> bool(abs(found.law.mean[0] - 100.0) < 0.5), found.guarantee.epsilon
     (True, Fraction(1, 1))
@@ -307,7 +308,7 @@ def release_density(
     )
     with composing("basic") as run:
         model = _run(records, plan, family, sources)
-    return replace(model, stages=settled(run, ApproxDP(plan.epsilon, plan.delta, unit=word)))
+    return replace(model, stages=settled(run, ApproxDP(plan.budget.epsilon, plan.budget.delta, unit=word)))
 
 
 def _run(records: NDArray[Any], plan: DensityPlan, family: DensityFamily, sources: Sources) -> PrivateModel:

@@ -9,7 +9,6 @@ from typing import Any, Protocol, final, runtime_checkable
 
 from numpy.typing import ArrayLike, NDArray
 
-from accord.accounting.composition import basic_composition
 from accord.accounting.figures import short_text
 from accord.accounting.of_stages import settled
 from accord.core import check as _check
@@ -17,6 +16,7 @@ from accord.core.aggregate import aggregate, selection
 from accord.core.alone import alone
 from accord.core.best_of_draws import BestOfDraws
 from accord.core.blocks import Progress, fit_blocks, partition, relation_of
+from accord.core.budget import Budget
 from accord.core.coupling import ABSTAIN, Coupling, Distribution, Learner
 from accord.core.errors import FitFailed, InvalidParameter, NotEnoughRecords
 from accord.core.exact import Number
@@ -100,9 +100,11 @@ def stages_of(
     first: CoarseVotes | CoarseRelease, *, epsilon: Fraction, delta: Fraction, share: Number | None
 ) -> tuple[PureDP | ApproxDP, ApproxDP]:
     """Return the guarantees of both stages; their basic composition is (epsilon, delta), exactly."""
+    whole = Budget(epsilon, delta)
     if isinstance(first, CoarseVotes):
         part = _HALF if share is None else _check.probability("share", share)
-        own: PureDP | ApproxDP = ApproxDP(epsilon * part, delta * part)
+        parts = whole.split({"first": part, "second": 1 - part})
+        own: PureDP | ApproxDP = ApproxDP(parts["first"].epsilon, parts["first"].delta)
     elif isinstance(first, CoarseRelease):
         own = first.guarantee
         if share is not None:
@@ -113,11 +115,8 @@ def stages_of(
             raise InvalidParameter("epsilon and delta must be above those of the first stage: it is part of the total.")
     else:
         raise InvalidParameter("first must be CoarseVotes, or have a guarantee and a release.")
-    rest = ApproxDP(_check.epsilon(epsilon - own.epsilon), _check.delta(delta - own.delta))
-    total = basic_composition([ApproxDP(own.epsilon, own.delta) if own.delta else PureDP(own.epsilon), rest])
-    if (total.epsilon, total.delta) != (epsilon, delta):
-        raise AssertionError("the stages do not add up")
-    return own, rest
+    rest = whole - Budget(own.epsilon, own.delta)
+    return own, ApproxDP(_check.epsilon(rest.epsilon), _check.delta(rest.delta))
 
 
 _COPIES = Isolation()

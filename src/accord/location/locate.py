@@ -13,10 +13,10 @@ from accord.core import check as _check
 from accord.core.aggregate import aggregate
 from accord.core.best_of_draws import BestOfDraws
 from accord.core.blocks import Progress, fit_blocks, partition
+from accord.core.budget import Budget
 from accord.core.coupling import Abstain, Distribution
 from accord.core.curator import CuratorOnly
 from accord.core.errors import InvalidParameter, NotEnoughRecords
-from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP
 from accord.core.records import Records
 from accord.core.release import NoAnswerType, named
@@ -37,7 +37,8 @@ _AGREEING = (0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.16)
 _LEAST_BLOCK = (10, 12, 14, 16, 20, 20, 24, 24)
 _FEW_VOTES, _LEAST_FEW_BLOCK = 4, 5
 _DRAWS = (100, 200, 300, 300, 300, 400, 500, 600)
-_LEAST_SHARE, _MOST_SHARE = Fraction(1, 25), Fraction(3, 10)
+_LEAST_SHARE = Fraction(2, 15)
+_MOST_EPSILON = 300
 _STEPS = 64
 _FAILURE = Fraction(1, 100)
 _LOCATION_SPREAD, _SCALE_SPREAD = 1.25, 1.2  # of median and log scale of normal records, times sqrt(block size)
@@ -52,8 +53,8 @@ class LocationPlan:
 
     Parameters
     ----------
-    epsilon, delta
-        Of all groups together.
+    budget
+        What all groups spend together.
     groups
         Column numbers of each group; a group votes as one, with equal parts of the budget.
     blocks, draws
@@ -63,8 +64,7 @@ class LocationPlan:
 
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    budget: Budget
     groups: tuple[tuple[int, ...], ...]
     blocks: int
     draws: int
@@ -73,8 +73,8 @@ class LocationPlan:
     @property
     def mode(self) -> BestOfDraws:
         """The selection of one group."""
-        parts = len(self.groups)
-        return BestOfDraws(epsilon=self.epsilon / parts, delta=self.delta / parts, draws=self.draws)
+        part = self.budget.split(dict.fromkeys(self.groups, 1))[self.groups[0]]
+        return BestOfDraws(epsilon=part.epsilon, delta=part.delta, draws=self.draws)
 
 
 @final
@@ -113,8 +113,8 @@ class Located:
         return tuple(np.flatnonzero(~np.isnan(self.centre)).tolist())
 
 
-def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -> LocationPlan:
-    """Return how to locate the columns of this many units: as little of epsilon as the votes need, and half of delta.
+def location_plan(*, units: int, columns: int, budget: Budget) -> LocationPlan:
+    """Return how to locate the columns of this many units: with as little of the epsilon given as the votes need.
 
     Blocks are as large as the votes allow, so cells are as narrow.
 
@@ -124,13 +124,13 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
         Number of units of privacy.
     columns
         d, at least 1.
-    epsilon, delta
-        Of everything, locating included.
+    budget
+        What locating may spend, at most. Of its epsilon 2/15 at least is spent, and no more than 300.
 
     Raises
     ------
     NotEnoughRecords
-        If even 3/10 of epsilon is too little for this many units. Its number is what is needed.
+        If the whole of it is too little for this many units. Its number is what is needed.
 
     Source
     ------
@@ -138,15 +138,16 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
 
     Examples
     --------
-    >>> plan = location_plan(units=10_000, columns=1, epsilon=1, delta="1e-6")
-    >>> plan.blocks, round(float(plan.epsilon), 3), plan.delta
+    >>> budget = Budget("0.3", "5e-7")
+    >>> plan = location_plan(units=10_000, columns=1, budget=budget)
+    >>> plan.blocks, round(float(plan.budget.epsilon), 3), plan.budget.delta
     (982, 0.097, Fraction(1, 2000000))
-    >>> location_plan(units=100, columns=1, epsilon=1, delta="1e-6")
+    >>> location_plan(units=100, columns=1, budget=budget)
     Traceback (most recent call last):
     accord.errors.NotEnoughRecords: locating 1 column at this epsilon and delta needs 3200 records or units ...
 
     """
-    total, slack = _check.epsilon(epsilon), _check.delta(delta) / 2
+    given = budget.at_most(_MOST_EPSILON)
     number = _check.integer("columns", columns, least=1)
     present = _check.integer("units", units, least=0)
     parts = math.ceil(number / GROUP)
@@ -154,16 +155,21 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
     groups = tuple(tuple(range(start, min(start + size, number))) for start in range(0, number, size))
     draws = _DRAWS[size - 1]
 
+    def spent_at(share: Fraction) -> Budget:
+        epsilon = given.epsilon * share
+        return Budget(epsilon, min(given.delta, epsilon / 2))  # a selection takes no more than exp(epsilon / 2) - 1
+
     def blocks_for(share: Fraction) -> int:
-        epsilon_of_group = total * share / len(groups)
-        mode = BestOfDraws(epsilon=epsilon_of_group, delta=_allowed(slack / len(groups), epsilon_of_group), draws=draws)
+        part = spent_at(share).split(dict.fromkeys(groups, 1))[groups[0]]
+        mode = BestOfDraws(epsilon=part.epsilon, delta=part.delta, draws=draws)
         votes = mode.votes_needed(failure=_FAILURE)
         return votes if votes <= _FEW_VOTES else math.ceil(votes / _AGREEING[size - 1])
 
     # So few blocks as a large epsilon needs all agree in some draw, even small ones.
-    few = blocks_for(_MOST_SHARE) <= _FEW_VOTES
+    most_spent = blocks_for(Fraction(1))
+    few = most_spent <= _FEW_VOTES
     least = _LEAST_FEW_BLOCK if few else _LEAST_BLOCK[size - 1]
-    needed = least * blocks_for(_MOST_SHARE)
+    needed = least * most_spent
     if present < needed:
         message = (
             f"locating {number} column{'s' if number > 1 else ''} at this epsilon and delta needs {needed} records or "
@@ -179,10 +185,8 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
     if blocks > present // least:
         raise AssertionError("the plan is larger than the data")
     root = math.sqrt(present // blocks)
-    epsilon_of_group = total * share / len(groups)
     return LocationPlan(
-        epsilon=total * share,
-        delta=len(groups) * _allowed(slack / len(groups), epsilon_of_group),
+        budget=spent_at(share),
         groups=groups,
         blocks=blocks,
         draws=draws,
@@ -191,12 +195,7 @@ def location_plan(*, units: int, columns: int, epsilon: Number, delta: Number) -
 
 
 def _share(step: int) -> Fraction:
-    return _MOST_SHARE - (_MOST_SHARE - _LEAST_SHARE) * Fraction(step, _STEPS)
-
-
-def _allowed(delta: Fraction, epsilon: Fraction) -> Fraction:
-    """Return a delta that the selection takes: it must be at most exp(epsilon / 2) - 1."""
-    return min(delta, epsilon / 2)
+    return 1 - (1 - _LEAST_SHARE) * Fraction(step, _STEPS)
 
 
 def locate(
@@ -213,7 +212,7 @@ def locate(
 
     Formal guarantees
     -----------------
-    - Privacy: ``(plan.epsilon, plan.delta)`` under replacing one unit, the sum over the groups (theory C2). It rests on
+    - Privacy: ``plan.budget`` under replacing one unit, the sum over the groups (theory C2). It rests on
       the partition, on blocks that read nothing of each other, and on `BestOfDraws`.
     - What is missing or infinite is left out within its block and column.
     - Not promised: an answer; a constant that is one for all records: it is one in most blocks.
@@ -236,7 +235,7 @@ def locate(
     Examples
     --------
     >>> data = SharedRandomness(0).stream("example").normal([[3.0, 500.0]], [[1.0, 90.0]], size=(20_000, 2))
-    >>> plan = location_plan(units=20_000, columns=2, epsilon=1, delta="1e-6")
+    >>> plan = location_plan(units=20_000, columns=2, budget=Budget("0.3", "5e-7"))
     >>> found = locate(data, plan, numbers=20_000, word="record")
     >>> bool((abs(found.centre - [3.0, 500.0]) < 2 * found.scale).all()), found.without_answer
     (True, ())
@@ -279,7 +278,7 @@ def locate(
         centre=np.where(kind == CELL, described[:, 2], np.nan),
         scale=scale,
         constant=np.where(kind == CONSTANT, described[:, 2], np.nan),
-        guarantee=ApproxDP(plan.epsilon, plan.delta, unit=word),
+        guarantee=ApproxDP(plan.budget.epsilon, plan.budget.delta, unit=word),
         agreement=CuratorOnly(tuple(agreement)),
     )
 

@@ -324,7 +324,7 @@ def make_plan(
     rounds: int | None,
 ) -> MarginalPlan:
     """Return the plan of `MarginalLearner` for this many units of this weight."""
-    budget = _Budget(promised, whole)
+    budget = _Shares(promised, whole)
     groups = _most_groups(domain, max_cells=max_cells)
     pairs = math.comb(domain.dimension, 2)
     if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units)):
@@ -357,7 +357,7 @@ def make_plan(
     )
 
 
-class _Budget:
+class _Shares:
     """Shares of the budget as noise, before it is calibrated: by zero-concentrated DP."""
 
     def __init__(self, promised: ApproxDP, whole: int) -> None:
@@ -410,7 +410,7 @@ def _full_step(promised: ApproxDP, whole: int) -> Step:
     return Step(FULL, Noise.LAPLACE, 1, 2 * whole / promised.epsilon, whole)
 
 
-def _full_is_better(domain: Domain, budget: _Budget, groups: int | None, units: int) -> bool:
+def _full_is_better(domain: Domain, budget: _Shares, groups: int | None, units: int) -> bool:
     """Return whether pairs summed from the full table have less noise than pairs measured one by one.
 
     Not where the full table is mostly noise: cutting it back to a law flattens every column.
@@ -426,14 +426,14 @@ def _full_is_better(domain: Domain, budget: _Budget, groups: int | None, units: 
     return sum(full) <= sum(single)
 
 
-def _pair_deviations(sizes: Sequence[int], share: float, budget: _Budget) -> list[float]:
+def _pair_deviations(sizes: Sequence[int], share: float, budget: _Shares) -> list[float]:
     """Return the noise with the least sum of ``size * deviation``: it falls with the cube root of the size."""
     weights = [size ** (1 / 3) for size in sizes]
     factor = budget.whole * math.sqrt(sum(weight**2 for weight in weights) / (share * budget.rho))
     return [factor / weight for weight in weights]
 
 
-def _pair_steps(domain: Domain, budget: _Budget, groups: int, *, units: int, triples: float) -> list[Step]:
+def _pair_steps(domain: Domain, budget: _Shares, groups: int, *, units: int, triples: float) -> list[Step]:
     shape = _capped(domain, groups)
     pairs = list(combinations(range(domain.dimension), 2))
     numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
@@ -449,7 +449,7 @@ def _pair_steps(domain: Domain, budget: _Budget, groups: int, *, units: int, tri
     return [*steps, *_number_steps(numbers, budget), *chosen]
 
 
-def _number_steps(numbers: int, budget: _Budget) -> list[Step]:
+def _number_steps(numbers: int, budget: _Shares) -> list[Step]:
     if numbers < 2:
         return []
     square = budget.whole * LARGEST_SCORE**2
@@ -460,7 +460,7 @@ def _number_steps(numbers: int, budget: _Budget) -> list[Step]:
     ]
 
 
-def _chosen_steps(shape: tuple[int, ...], budget: _Budget, *, share: float, units: int) -> list[Step]:
+def _chosen_steps(shape: tuple[int, ...], budget: _Shares, *, share: float, units: int) -> list[Step]:
     """Return as many choices as there are columns, as long as so many triples may be worth it."""
     sizes = sorted(sizes_of(shape, list(combinations(range(len(shape)), 3))))
     for rounds in range(min(len(shape), len(sizes)), 0, -1):
@@ -470,14 +470,14 @@ def _chosen_steps(shape: tuple[int, ...], budget: _Budget, *, share: float, unit
     return []
 
 
-def _rounds(budget: _Budget, share: float, times: int) -> list[Step]:
+def _rounds(budget: _Shares, share: float, times: int) -> list[Step]:
     return [
         budget.choice(CHOICE, share * _SHARE_CHOICES, times=times),
         budget.table(CHOSEN, share * (1 - _SHARE_CHOICES), times=times),
     ]
 
 
-def _round_steps(domain: Domain, budget: _Budget, rounds: int) -> list[Step]:
+def _round_steps(domain: Domain, budget: _Shares, rounds: int) -> list[Step]:
     numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
     left = 1 - _SHARE_ONES - (_SHARE_NUMBERS if numbers > 1 else 0)
     return [

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.budget import NOTHING, Budget
 from accord.core.errors import InvalidParameter, NotEnoughRecords, NothingReleased
 from accord.core.guarantee import ApproxDP
 from accord.core.release import named
@@ -21,16 +22,12 @@ from accord.tables.names import listed, shown
 
 __all__ = ["Cut", "CutPlan", "check_cuts", "cut_plan", "make_cuts"]
 
-_SHARE = Fraction(1, 10)
-_LOCATION_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(3, 20), Fraction(1, 5), Fraction(3, 10))
-_LOCATION_DELTA, _ATOMS_DELTA = Fraction(1, 10), Fraction(1, 10)
 _ATOMS_SHARE, _LARGEST_ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), Fraction(3, 5), 4
 _CONSTANT = Fraction(3, 5)
 _WHOLE_CELLS = 64
 _MOST_MULTIPLES, _ROUNDED = 1 << 15, 6
 _HAIR, _HAIR_OF_ZERO = 2.0**-26, 2.0**-46
 """So much of a located constant, or so far from zero, is no spread: ends this close say that the column is constant."""
-_MOST_EPSILON = Fraction(1000)
 _LEAST_EPSILON = Fraction(1, 10_000)
 """With cells that are found privately; the tables of any cells can be planned from it on, and are noise below it."""
 
@@ -50,22 +47,26 @@ class Cut:
         "declared edges", "whole numbers" between declared bounds, or "private quantiles".
     cells
         At most so many.
-    epsilon, delta
-        What it spends: 0 but for private quantiles, which also look for values that many records share.
+    quantiles
+        What it spends on private quantiles; nothing for the other cuts.
     atoms
-        So many of these at most get a cell of their own.
-    for_atoms
-        What of its epsilon finds them.
+        So many values that many records share get a cell of their own, at most; private quantiles look for them too.
+    frequent
+        What it spends on finding these.
 
     """
 
     name: str
     how: str
     cells: int
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
+    quantiles: Budget = NOTHING
     atoms: int = 0
-    for_atoms: Fraction = Fraction(0)
+    frequent: Budget = NOTHING
+
+    @property
+    def budget(self) -> Budget:
+        """What it spends."""
+        return self.quantiles + self.frequent
 
     @property
     def most_cells(self) -> int:
@@ -94,19 +95,15 @@ class CutPlan:
     location: LocationPlan | None
 
     @property
-    def epsilon(self) -> Fraction:
+    def budget(self) -> Budget:
         """What all of it spends."""
-        first = Fraction(0) if self.location is None else self.location.epsilon
-        return first + sum((cut.epsilon for cut in self.cuts), Fraction(0))
-
-    @property
-    def delta(self) -> Fraction:
-        """What all of it spends."""
-        first = Fraction(0) if self.location is None else self.location.delta
-        return first + sum((cut.delta for cut in self.cuts), Fraction(0))
+        first = NOTHING if self.location is None else self.location.budget
+        return sum((cut.budget for cut in self.cuts), first)
 
 
-def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Fraction, delta: Fraction) -> CutPlan:
+def cut_plan(
+    columns: Sequence[Column], *, units: int, cells: int, quantiles: Budget, locating: Sequence[Budget]
+) -> CutPlan:
     """Return the cuts of the columns of numbers among these: a function of public facts.
 
     Parameters
@@ -117,8 +114,10 @@ def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Frac
         Number of units of privacy.
     cells
         Of a column that is cut at private quantiles, a power of two.
-    epsilon, delta
-        Of the whole release.
+    quantiles
+        Of all private quantiles together: each column has an equal part. Nothing is spent where there are none.
+    locating
+        What locating may spend, from the least: the first that suffices is taken.
 
     Raises
     ------
@@ -129,26 +128,16 @@ def cut_plan(columns: Sequence[Column], *, units: int, cells: int, epsilon: Frac
     numbers = [column for column in columns if column.is_number]
     fixed = {column.name: _fixed_cut(column) for column in numbers}
     private = [column for column in numbers if fixed[column.name] is None]
-    share, slack = epsilon * _SHARE / max(1, len(private)), delta * _ATOMS_DELTA / max(1, len(private))
-    atoms = max(_FEWEST_ATOMS, cells // 4)
+    parts = quantiles.split(dict.fromkeys((column.name for column in private), 1)) if private else {}
     cuts = tuple(
-        fixed[column.name]
-        or Cut(
-            name=column.name,
-            how=_QUANTILES,
-            cells=cells,
-            epsilon=share,
-            delta=slack,
-            atoms=atoms,
-            for_atoms=share * _atoms_share(column, units=units, epsilon=share),
-        )
+        fixed[column.name] or _private_cut(column, units=units, cells=cells, budget=parts[column.name])
         for column in numbers
     )
     located = tuple(column.name for column in private if column.bounds is None)
     return CutPlan(
         cuts=cuts,
         located=located,
-        location=_location(located, units=units, epsilon=epsilon, delta=delta) if located else None,
+        location=_location(located, units=units, locating=locating) if located else None,
     )
 
 
@@ -175,7 +164,7 @@ def check_cuts(
 
     """
     bounded = {column.name for column in columns if column.bounds is not None}
-    private = [cut for cut in plan.cuts if cut.epsilon]
+    private = [cut for cut in plan.cuts if cut.budget.epsilon]
     if private and epsilon < _LEAST_EPSILON:
         message = (
             f"epsilon must be at least {float(_LEAST_EPSILON)} for columns of numbers that are cut privately: below it "
@@ -185,13 +174,13 @@ def check_cuts(
     for cut in private:
         try:
             NumericBinning.check_around(
-                epsilon=cut.epsilon - cut.for_atoms,
+                epsilon=cut.quantiles.epsilon,
                 cells=cut.cells,
                 bounded=cut.name in bounded,
                 units=units,
                 several_records=several_records,
             )
-            NumericBinning.check_frequent(epsilon=cut.for_atoms, delta=cut.delta)
+            NumericBinning.check_frequent(epsilon=cut.frequent.epsilon, delta=cut.frequent.delta)
         except InvalidParameter as error:
             message = f"epsilon and delta are too small to cut {shown(cut.name)} into cells: {error} Nothing was spent."
             raise InvalidParameter(message) from None
@@ -199,20 +188,12 @@ def check_cuts(
         _ = plan.location.mode
 
 
-def _location(names: tuple[str, ...], *, units: int, epsilon: Fraction, delta: Fraction) -> LocationPlan:
-    """Return the plan with the least share of epsilon that works.
-
-    A plan spends at most 3/10 of the epsilon that it is told and half of the delta, so it is told that much more.
-    """
+def _location(names: tuple[str, ...], *, units: int, locating: Sequence[Budget]) -> LocationPlan:
+    """Return the plan with the first of these budgets that suffices."""
     needed = 0
-    for share in _LOCATION_SHARES:
+    for budget in locating:
         try:
-            plan = location_plan(
-                units=units,
-                columns=len(names),
-                epsilon=min(_MOST_EPSILON, epsilon * share * 10 / 3),
-                delta=2 * delta * _LOCATION_DELTA,
-            )
+            plan = location_plan(units=units, columns=len(names), budget=budget)
         except NotEnoughRecords as error:
             needed = error.needed
             continue
@@ -233,6 +214,20 @@ def _fixed_cut(column: Column) -> Cut | None:
         if 1 <= count <= _WHOLE_CELLS:
             return Cut(name=column.name, how=_WHOLE, cells=count)
     return None
+
+
+def _private_cut(column: Column, *, units: int, cells: int, budget: Budget) -> Cut:
+    """Return a cut at private quantiles; delta is for the values that many records share alone."""
+    share = _atoms_share(column, units=units, epsilon=budget.epsilon)
+    parts = budget.split({"quantiles": (1 - share, 0), "frequent": (share, 1)})
+    return Cut(
+        name=column.name,
+        how=_QUANTILES,
+        cells=cells,
+        quantiles=parts["quantiles"],
+        atoms=max(_FEWEST_ATOMS, cells // 4),
+        frequent=parts["frequent"],
+    )
 
 
 def _atoms_share(column: Column, *, units: int, epsilon: Fraction) -> Fraction:
@@ -276,7 +271,7 @@ def make_cuts(
 
     Formal guarantees
     -----------------
-    - Privacy: ``(plan.epsilon, plan.delta)`` under replacing one unit, the sum of all steps (theory C2).
+    - Privacy: ``plan.budget`` under replacing one unit, the sum of all steps (theory C2).
     - Not promised: an answer. Where blocks do not agree on where a column is, nothing of it is released.
 
     Raises
@@ -338,7 +333,7 @@ def _binning(
     with named(column.name):
         released = NumericBinning.private(
             clipped,
-            epsilon=cut.epsilon - cut.for_atoms,
+            epsilon=cut.quantiles.epsilon,
             cells=cut.cells,
             bounds=column.bounds,
             around=around,
@@ -349,8 +344,8 @@ def _binning(
         )
         refined = _only(released.value).with_frequent(
             clipped,
-            epsilon=cut.for_atoms,
-            delta=cut.delta,
+            epsilon=cut.frequent.epsilon,
+            delta=cut.frequent.delta,
             most=cut.atoms,
             among=_multiples(column),
             units=table.units,

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, final
 
@@ -13,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from accord.accounting.of_stages import settled
-from accord.core import check as _check
 from accord.core.blocks import Progress
+from accord.core.budget import Budget
 from accord.core.coupling import ABSTAIN
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.exact import Number
@@ -41,12 +40,19 @@ FORMS: Mapping[str, str] = {
 """Forms that a cell can have, the first that fits; other texts and missing cells are two more."""
 
 _NAMES = (*FORMS, "text", "missing")
-_PARTS = 8
-_FORM_PARTS = 2
+_BEFORE: Mapping[str, tuple[int, int]] = {"forms": (2, 0)}
+_AFTER: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    "boolean": {"unused": (6, 2)},
+    "text": {"labels": (6, 1), "unused": (0, 1)},
+    "integer": {"labels": (3, 1), "location": (3, 1)},
+    "number": {"labels": (3, 1), "location": (3, 1)},
+    "date": {"location": (6, 1), "unused": (0, 1)},
+    "datetime": {"location": (6, 1), "unused": (0, 1)},
+}
+"""What comes after the histogram of forms, by what they say: parts of a column's epsilon and delta."""
 _TINY_SHARE = 0.02
 _FEW_LEVELS, _COVERED = 200, 0.98
 _DAY = 86_400
-_MOST_EPSILON, _MOST_DELTA = Fraction(1000), Fraction(99, 100)
 Floats = NDArray[np.float64]
 
 
@@ -126,14 +132,14 @@ def discover(
 
     """
     source, key = require_private(randomness), require_shared(shared)
-    total = ApproxDP(_check.epsilon(epsilon), _check.delta(delta))
+    total = Budget.asked(epsilon, delta)
     if not cells or len(cells) != len(names) or len({len(column) for column in cells}) != 1:
         raise InvalidParameter("cells must be columns of one length, at least one, with a name each.")
     given = Records.of(np.zeros(len(cells[0])), units=units, unit=unit)  # the cells are texts, read below
     rows = _one_a_unit(given, randomness=source)
     promised = ApproxDP(total.epsilon, total.delta, Neighbouring.REPLACE_ONE, given.word)
-    budget = _Budget(total.epsilon / len(cells), total.delta / len(cells))
-    _check_steps(budget, units=len(rows))
+    budgets = total.split(dict.fromkeys(range(len(cells)), 1))
+    _check_steps(budgets[0], units=len(rows))
     found = []
     with spending(ledger, promised, what=f"discovery of {len(cells)} columns"), composing("basic") as run:
         for place, (name, column) in enumerate(zip(names, cells, strict=True)):
@@ -141,19 +147,10 @@ def discover(
                 progress(place, len(cells), "looking at columns")
             chosen = column.take(pa.array(rows))
             with named(name):
-                found.append(_column(name, chosen, budget=budget, shared=key.child("column", place), randomness=source))
+                found.append(
+                    _column(name, chosen, budget=budgets[place], shared=key.child("column", place), randomness=source)
+                )
     return Release(tuple(found), promised, settled(run, promised))
-
-
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """Of one column."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def part(self, parts: int) -> Fraction:
-        return self.epsilon * parts / _PARTS
 
 
 def _one_a_unit(given: Records, *, randomness: PrivateRandomness) -> NDArray[np.int64]:
@@ -167,22 +164,28 @@ def _one_a_unit(given: Records, *, randomness: PrivateRandomness) -> NDArray[np.
     return chosen
 
 
-def _form_noise(budget: _Budget) -> DiscreteLaplace:
-    return DiscreteLaplace(sensitivity=2, scale=2 / budget.part(_FORM_PARTS))
+def _split(budget: Budget, *, kind: str) -> dict[str, Budget]:
+    """Return the parts of one column's budget, where its forms say this."""
+    return budget.split({**_BEFORE, **_AFTER[kind]})
 
 
-def _label_counts(*, epsilon: Fraction, delta: Fraction) -> ThresholdedCounts:
-    return ThresholdedCounts(epsilon=epsilon, delta=delta)
+def _form_noise(budget: Budget) -> DiscreteLaplace:
+    return DiscreteLaplace(sensitivity=2, scale=2 / budget.epsilon)
 
 
-def _check_steps(budget: _Budget, *, units: int) -> None:
+def _label_counts(budget: Budget) -> ThresholdedCounts:
+    return ThresholdedCounts(epsilon=budget.epsilon, delta=budget.delta)
+
+
+def _check_steps(budget: Budget, *, units: int) -> None:
     """Make every mechanism that a column may need, whatever its kind, and draw nothing; reads no record."""
-    rest = _PARTS - _FORM_PARTS
     try:
-        _form_noise(budget)
-        for parts in (rest, rest // 2):
-            _label_counts(epsilon=budget.part(parts), delta=budget.delta / 2)
-            plan = _plan(units, epsilon=budget.part(parts), delta=budget.delta / 2)
+        for kind in _AFTER:
+            parts = _split(budget, kind=kind)
+            _form_noise(parts["forms"])
+            if "labels" in parts:
+                _label_counts(parts["labels"])
+            plan = _plan(units, budget=parts["location"]) if "location" in parts else None
             if plan is not None:
                 _ = plan.mode
     except InvalidParameter as error:
@@ -191,11 +194,11 @@ def _check_steps(budget: _Budget, *, units: int) -> None:
 
 
 def _column(
-    name: str, cells: pa.Array, *, budget: _Budget, shared: SharedRandomness, randomness: PrivateRandomness
+    name: str, cells: pa.Array, *, budget: Budget, shared: SharedRandomness, randomness: PrivateRandomness
 ) -> Discovered:
     count = len(cells)
     forms = _forms(cells)
-    noise = _form_noise(budget)
+    noise = _form_noise(_split(budget, kind="text")["forms"])
     with named("what forms its cells have"):
         noisy = np.asarray(noise.release(np.bincount(forms, minlength=len(_NAMES)), randomness=randomness).value)
     shares = dict(zip(_NAMES, np.maximum(noisy, 0) / max(1, count), strict=True))
@@ -203,24 +206,18 @@ def _column(
     missing = float(min(1.0, shares["missing"]))
     if kind == "boolean":
         return Discovered(name=name, kind=kind, missing=missing)
-    rest = _PARTS - _FORM_PARTS
+    parts = _split(budget, kind=kind)
     labels: tuple[tuple[str, int], ...] = ()
-    if kind in {"text", "integer", "number"}:
-        parts = rest if kind == "text" else rest // 2
-        labels = _labels(cells, epsilon=budget.part(parts), delta=budget.delta / 2, randomness=randomness)
+    if "labels" in parts:
+        labels = _labels(cells, budget=parts["labels"], randomness=randomness)
         covered = sum(times for _, times in labels) / max(1.0, count * (1 - missing))
         few = 0 < len(labels) <= _FEW_LEVELS and covered >= _COVERED
         if kind == "text" or (few and len(labels) <= math.isqrt(_FEW_LEVELS)):
             return Discovered(
                 name=name, kind="category" if few else "text", levels=labels if few else (), missing=missing
             )
-        rest -= parts
     centre, scale = _location(
-        _numbers(cells, kind=kind),
-        epsilon=budget.part(rest),
-        delta=budget.delta / 2,
-        shared=shared,
-        randomness=randomness,
+        _numbers(cells, kind=kind), budget=parts["location"], shared=shared, randomness=randomness
     )
     return Discovered(name=name, kind=kind, missing=missing, centre=centre, scale=scale)
 
@@ -249,10 +246,8 @@ def _kind(shares: Mapping[str, float]) -> str:
     return "text"
 
 
-def _labels(
-    cells: pa.Array, *, epsilon: Fraction, delta: Fraction, randomness: PrivateRandomness
-) -> tuple[tuple[str, int], ...]:
-    counts = _label_counts(epsilon=epsilon, delta=delta)
+def _labels(cells: pa.Array, *, budget: Budget, randomness: PrivateRandomness) -> tuple[tuple[str, int], ...]:
+    counts = _label_counts(budget)
     values = [ABSTAIN if cell is None else cell for cell in cells.to_pylist()]
     with named("frequent labels"):
         released = counts.release(values, randomness=randomness).value
@@ -275,9 +270,9 @@ def _numbers(cells: pa.Array, *, kind: str) -> Floats:
 
 
 def _location(
-    values: Floats, *, epsilon: Fraction, delta: Fraction, shared: SharedRandomness, randomness: PrivateRandomness
+    values: Floats, *, budget: Budget, shared: SharedRandomness, randomness: PrivateRandomness
 ) -> tuple[float | None, float | None]:
-    plan = _plan(len(values), epsilon=epsilon, delta=delta)
+    plan = _plan(len(values), budget=budget)
     if plan is None:
         return None, None
     found = locate(values[:, None], plan, numbers=len(values), word="unit", shared=shared, randomness=randomness)
@@ -288,15 +283,9 @@ def _location(
 
 
 @lru_cache(maxsize=16)
-def _plan(units: int, *, epsilon: Fraction, delta: Fraction) -> LocationPlan | None:
-    """Return how to locate, None if there are too few units: public numbers alone decide.
-
-    A plan for a whole density spends at most 3/10 of epsilon and half of delta on locating, so it is told more.
-    """
+def _plan(units: int, *, budget: Budget) -> LocationPlan | None:
+    """Return how to locate, None if there are too few units: public numbers alone decide."""
     try:
-        plan = location_plan(
-            units=units, columns=1, epsilon=min(_MOST_EPSILON, epsilon * 10 / 3), delta=min(2 * delta, _MOST_DELTA)
-        )
+        return location_plan(units=units, columns=1, budget=budget)
     except NotEnoughRecords:
         return None
-    return plan if plan.epsilon <= epsilon and plan.delta <= delta else None

@@ -11,6 +11,7 @@ import numpy as np
 from accord.accounting.figures import short_text
 from accord.accounting.of_stages import settled
 from accord.core import check as _check
+from accord.core.budget import Budget
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring
@@ -34,6 +35,9 @@ __all__ = ["Cut", "CutPlan", "TableLearner", "TablePlan"]
 Progress = Callable[[int, int, str], None]
 _FEWEST_CELLS, _MOST_CELLS, _MOST_ALONE = 8, 32, 256
 _RECORDS_PER_CELL = 100
+_TENTH = Fraction(1, 10)
+_LOCATING = (Fraction(1, 20), _TENTH, Fraction(3, 20), Fraction(1, 5), Fraction(3, 10))
+"""Parts of epsilon that locating columns without bounds may have: the least that suffices."""
 
 
 @final
@@ -61,10 +65,10 @@ class TablePlan:
         lines = []
         location = self.cuts.location
         if location is not None:
-            spent = _spent(location.epsilon, location.delta)
+            spent = _spent(location.budget)
             lines.append(f"locate {', '.join(self.cuts.located)}: {location.blocks} blocks that must agree{spent}")
         lines += [
-            f"column {cut.name}: {cut.how}, {cut.most_cells} cells at most{_spent(cut.epsilon, cut.delta)}"
+            f"column {cut.name}: {cut.how}, {cut.most_cells} cells at most{_spent(cut.budget)}"
             for cut in self.cuts.cuts
         ]
         return [*lines, *self.marginals.lines()]
@@ -75,9 +79,11 @@ class TablePlan:
         return {error.columns[0]: error.error for error in self.marginals.errors if error.way == 1}
 
 
-def _spent(epsilon: Fraction, delta: Fraction) -> str:
+def _spent(budget: Budget) -> str:
     """Return what a step spends, in words."""
-    return f", epsilon {short_text(epsilon, up=True)}, delta {short_text(delta, up=True)}" if epsilon else ""
+    if not budget.epsilon:
+        return ""
+    return f", epsilon {short_text(budget.epsilon, up=True)}, delta {short_text(budget.delta, up=True)}"
 
 
 @final
@@ -257,11 +263,25 @@ class TableLearner:
         return Release(model, promised, settled(run, promised))
 
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:
-        return MarginalLearner(domain, epsilon=self.epsilon - cuts.epsilon, delta=self.delta - cuts.delta)
+        """Return the learner of the tables, which have all that the cuts leave."""
+        rest = Budget(self.epsilon, self.delta) - cuts.budget
+        return MarginalLearner(domain, epsilon=rest.epsilon, delta=rest.delta)
 
     def _cuts(self, units: int, *, several_records: bool) -> CutPlan:
-        cells = self.cells or self._cells(units)
-        plan = cut_plan(self.schema.read, units=units, cells=cells, epsilon=self.epsilon, delta=self.delta)
+        """Return the cuts, with their parts of the budget: the one place where it is split."""
+        splits = [
+            Budget(self.epsilon, self.delta).split(
+                {"locate": (part, _TENTH), "quantiles": _TENTH, "tables": (1 - part - _TENTH, 1 - 2 * _TENTH)}
+            )
+            for part in _LOCATING
+        ]
+        plan = cut_plan(
+            self.schema.read,
+            units=units,
+            cells=self.cells or self._cells(units),
+            quantiles=splits[0]["quantiles"],
+            locating=[parts["locate"] for parts in splits],
+        )
         check_cuts(plan, self.schema.read, epsilon=self.epsilon, units=units, several_records=several_records)
         return plan
 

@@ -10,6 +10,7 @@ from accord.accounting.account import rows_stand_for
 from accord.accounting.figures import short_text
 from accord.accounting.verdicts import FAIR
 from accord.core.coupling import Learner
+from accord.core.budget import Budget
 from accord.core.guarantee import ApproxDP
 from accord.core.verdict import Verdict
 from accord.density.plan import density_plan
@@ -105,13 +106,14 @@ def outlook_of_blocks(learner: Learner, schema: Schema, terms: Terms, *, units: 
 
 def outlook_of_density(schema: Schema, terms: Terms, *, units: int, promised: ApproxDP) -> Outlook:
     """Return the two steps of a density of numbers."""
-    stages = density_plan(units=units, columns=len(schema.read), epsilon=terms.epsilon, delta=terms.delta)
+    budget = Budget.asked(terms.epsilon, terms.delta)
+    stages = density_plan(units=units, columns=len(schema.read), budget=budget)
     located, rest = stages.location, stages.rest
-    first = f"{located.blocks} blocks, {located.draws} draws, {_budget(located.epsilon, located.delta)}"
+    first = f"{located.blocks} blocks, {located.draws} draws, {_spends(located.budget)}"
     return Outlook(
         units=units,
         guarantee=promised,
-        lines=(f"locate {len(schema.read)} columns: {first}", f"open and refine: {_budget(*rest)}"),
+        lines=(f"locate {len(schema.read)} columns: {first}", f"open and refine: {_spends(rest)}"),
         enough="enough to locate the columns",
         verdicts=verdicts_of(promised, units=units, weighted=schema.unit is not None),
     )
@@ -132,8 +134,8 @@ def outlook_of_tables(schema: Schema, terms: Terms, *, units: int, promised: App
     )
 
 
-def _budget(epsilon: Fraction, delta: Fraction) -> str:
-    return f"epsilon {short_text(epsilon, up=True)}, delta {short_text(delta, up=True)}"
+def _spends(budget: Budget) -> str:
+    return f"epsilon {short_text(budget.epsilon, up=True)}, delta {short_text(budget.delta, up=True)}"
 
 
 def _word(error: float, said: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core.blocks import Progress
+from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
@@ -159,8 +160,8 @@ def release_by_density(
     numbers = len(table) if table.units is None else table.units
     units = len(table) if table.units is None else int(table.units.max()) + 1
     word = unit_word(table.schema.unit, named=table.units is not None)
-    plan = density_plan(units=units, columns=len(table.columns), epsilon=epsilon, delta=delta)
-    guarantee = ApproxDP(plan.epsilon, plan.delta, Neighbouring.REPLACE_ONE, word)
+    plan = density_plan(units=units, columns=len(table.columns), budget=Budget.asked(epsilon, delta))
+    guarantee = ApproxDP(plan.budget.epsilon, plan.budget.delta, Neighbouring.REPLACE_ONE, word)
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
     with spending(ledger, guarantee, what=f"private density: {family.words}, {len(table.columns)} columns"):
         found = release_density(
