@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from statistics import median_low
 from typing import Any, final
 
 from accord.accounting.account import rows_stand_for
 from accord.accounting.figures import short_text
 from accord.accounting.verdicts import FAIR
-from accord.core.coupling import Learner
 from accord.core.budget import Budget
+from accord.core.coupling import Learner
 from accord.core.guarantee import ApproxDP
 from accord.core.verdict import Verdict
 from accord.density.plan import density_plan
