@@ -1,4 +1,4 @@
-"""One release: the planned steps, in order. Part of the trusted core: all that touches records is `_Private`."""
+"""One release: the planned steps, in order. All that touches records is a method of `_Private`."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,8 @@
 """Compiled twins of `NormalCells`: list the cells of a normal law depth first, and run its race. For d >= 3.
 
-Names as in `_normal_cells`: a coordinate after the scales is entry ``row`` of a vector ``column`` (a column of R, or m
-as column -1), ``frame`` is C, and ``shear`` takes residuals of earlier entries of a vector to those of a later one.
+Names as in `accord.couplings.lattice.cells`: a coordinate after the scales is entry ``row`` of a vector ``column`` (a
+column of R, or m as column -1), ``frame`` is C, and ``shear`` takes residuals of earlier entries of a vector to those
+of a later one.
 """
 
 import math
