@@ -78,7 +78,7 @@ def write(path: Path, *, megabytes: int) -> int:
 
 
 def in_batches(path: Path) -> int:
-    return sum(len(batch[0]) for batch in read_batches(path, schema=parse_schema(SCHEMA)))
+    return sum(len(batch) for batch in read_batches(path, schema=parse_schema(SCHEMA)))
 
 
 def whole(path: Path) -> int:

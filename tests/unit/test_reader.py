@@ -342,7 +342,9 @@ def test_damaged_files(tmp_path: Path, content: bytes, phrase: str) -> None:
 
 def test_places_that_are_no_files(tmp_path: Path) -> None:
     assert "does not exist" in refusal(tmp_path / "none.csv", number("x"))
-    assert "not a file" in refusal(tmp_path, number("x"))
+    assert "has no files" in refusal(tmp_path, number("x"))
+    assert "not a file" in refusal(Path("/dev/null"), number("x"))
+    assert "names no file" in refusal(tmp_path / "*.csv", number("x"))
 
 
 def test_a_long_record_is_read_or_refused_by_its_length(tmp_path: Path) -> None:

@@ -318,7 +318,7 @@ def test_batches_together_are_the_table(tmp_path: Path) -> None:
     parts = list(read_batches(tmp_path / "t.csv", schema=schema))
     assert len(parts) > 1 or len(rows) < 4 << 20
     for place in range(2):
-        assert (np.concatenate([part[place] for part in parts]) == whole.columns[place]).all()
+        assert (np.concatenate([part.columns[place] for part in parts]) == whole.columns[place]).all()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from accord.core.unit_names import unit_word
 from accord.ledger import Ledger
 from accord.synthesis.discovery import Discovered, discover
 from accord.tables import CsvFormat, Draft, draft_schema, read_header, read_texts, units_from_cells
+from accord.tables.files import files_of
 from accord.tables.names import normal_form, shown
 
 __all__ = ["Discovery", "discovered_draft"]
@@ -101,7 +102,7 @@ def _position(header: tuple[str, ...], name: str) -> int:
 def _stored(data: Path) -> dict[str, str]:
     """Return for columns of a Parquet file the kind that their stored type allows, if it is one; nothing for CSV."""
     try:
-        fields = list(pq.read_schema(data))
+        fields = list(pq.read_schema(files_of(data)[0]))
     except (pa.ArrowException, OSError, ValueError):
         return {}
     kinds = {}

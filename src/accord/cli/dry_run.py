@@ -11,6 +11,7 @@ from accord.synthesis.table import MOST_UNITS
 from accord.synthesis.task import task_of
 from accord.tables import Schema, read_header, read_schema
 from accord.tables.column import refuse_data_as_labels
+from accord.tables.files import files_of
 from accord.tables.names import normal_form, shown
 
 __all__ = ["dry_run"]
@@ -40,7 +41,7 @@ def _units(request: Request, schema: Schema, *, size: str | None) -> int:
         return _check.integer("--size", size, least=1, most=MOST_UNITS)
     if schema.unit is None:
         try:
-            return max(1, int(pq.read_metadata(request.data).num_rows))
+            return max(1, sum(int(pq.read_metadata(path).num_rows) for path in files_of(request.data)))
         except (pa.ArrowException, OSError, ValueError):
             pass  # not Parquet: counting would read rows
     what = "records" if schema.unit is None else "units"
@@ -49,7 +50,8 @@ def _units(request: Request, schema: Schema, *, size: str | None) -> int:
 
 def _refuse_missing_columns(request: Request, schema: Schema) -> None:
     """Refuse a schema that does not fit the header, or takes its labels from the data."""
-    refuse_data_as_labels(request.data, files=schema.label_files)
+    for path in files_of(request.data):
+        refuse_data_as_labels(path, files=schema.label_files)
     header = {normal_form(name) for name in read_header(request.data, csv=schema.csv)}
     wanted = [*(column.name for column in schema.read), *([schema.unit] if schema.unit is not None else [])]
     lost = [name for name in wanted if normal_form(name) not in header]

@@ -28,12 +28,14 @@ from accord.tables import (
     read_schema,
     read_table,
 )
+from accord.tables.files import files_of
 from accord.tables.names import shown
 
 __all__ = ["Progress", "run"]
 
 Progress = Callable[[int, int, str], None]
 _CURATORS = "--curator-report"
+_MEGABYTE = 1_000_000
 _ALL_LOST = "nothing is left of it, and its budget is spent all the same."
 
 
@@ -65,8 +67,8 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
     if not _as_parquet(request):
         check_csv(schema)
     with _ledger(request, promised=task.promised) as ledger:
-        with _during(progress, "reading the table"):
-            table = read_table(request.data, schema=schema)
+        with progress() as report:
+            table = read_table(request.data, schema=schema, told=_reading(report))
         page = places.pop(_CURATORS, None)
         with outputs(list(places.values())) as files, outputs([] if page is None else [page]) as kept:
             with progress() as report:
@@ -78,6 +80,13 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
                     if page is not None:
                         _write_curators(synthetic, table, cells, files=kept, page=page)
     return synthetic
+
+
+def _reading(report: Progress | None) -> Callable[[int, int], None] | None:
+    """Return what is told how far the reading is, in megabytes of the files."""
+    if report is None:
+        return None
+    return lambda done, total: report(done // _MEGABYTE, max(1, total // _MEGABYTE), "reading the table")
 
 
 @contextmanager
@@ -114,7 +123,7 @@ def _schema(request: Request) -> Schema:
 def _places(request: Request, *, schema: Schema) -> dict[str, Path]:
     """Return where to write, by option, what is asked for; no two of them, and none that is read."""
     stated = [*([request.schema] if request.schema is not None else []), *schema.label_files]
-    inputs = [request.data, *stated, *_ledger_files(request.ledger)]
+    inputs = [*files_of(request.data), *stated, *_ledger_files(request.ledger)]
     places: dict[str, Path] = {}
     wanted = {
         "--out": request.out,

@@ -10,6 +10,7 @@ from accord.cli.discovery import Discovery, discovered_draft
 from accord.cli.guard import UNEXPECTED, Stop, guarded
 from accord.core.errors import InvalidParameter
 from accord.tables import CsvFormat, Outputs, check_output, draft_schema, outputs, read_header
+from accord.tables.files import files_of
 from accord.tables.names import shown
 
 __all__ = ["schema"]
@@ -41,7 +42,7 @@ def schema(
     Without --discover no row is read.
     """
     with guarded():
-        target = None if out is None else check_output(out, option="--out", force=force, inputs=[data])
+        target = None if out is None else check_output(out, option="--out", force=force, inputs=files_of(data))
         mark = "\t" if separator in {"tab", "\\t"} else separator
         form = CsvFormat(encoding=encoding, separator=mark, quote=quote, decimal=decimal)
         asked = Discovery(epsilon=epsilon, delta=delta, unit=unit, ledger=ledger, who=who, why=why)

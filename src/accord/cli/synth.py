@@ -23,7 +23,11 @@ __all__ = ["perform", "synth"]
 def synth(
     *,
     data: Annotated[
-        Path, typer.Argument(help="CSV (UTF-8, commas, a header; also .gz) or Parquet.", show_default=False)
+        Path,
+        typer.Argument(
+            help="CSV (UTF-8, commas, a header; also .gz) or Parquet; or a folder or a pattern of such files.",
+            show_default=False,
+        ),
     ],
     epsilon: Annotated[str, typer.Option(help="Privacy loss, above 0: smaller is more private.", show_default=False)],
     delta: Annotated[str, typer.Option(help="Slack, well below 1 / number of records.", show_default=False)],

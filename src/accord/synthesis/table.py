@@ -54,8 +54,8 @@ def synthesise_table(
     ----------
     data
         A frame of pandas, polars or pyarrow, a mapping of names to arrays or lists, or the path of a CSV or Parquet
-        file. A frame of pyarrow or polars is read as a Parquet file of it would be; in arrays, NaN and None are
-        missing.
+        file, of a folder of such files, or a pattern of their names. A frame of pyarrow or polars is read as a Parquet
+        file of it would be; in arrays, NaN and None are missing.
     schema
         What you know about the table: a `Schema`, the path of a schema's file, or its text.
     epsilon

@@ -1,6 +1,7 @@
 """From the cells of one column to numbers, to categories, or to units, by the rules of the schema."""
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ __all__ = [
     "numbers_from_text",
     "numbers_from_typed",
     "spellings",
+    "unit_names",
+    "units_by_name",
     "units_from_cells",
 ]
 
@@ -187,8 +190,8 @@ def _text_or_none(cell: bytes | None) -> str | None:
         return None
 
 
-def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]:
-    """Return for each record the number of its unit, in order of first appearance.
+def unit_names(cells: pa.Array, *, name: str) -> pa.Array:
+    """Return the names of units as an array of pyarrow with a dictionary of texts.
 
     Units are compared as texts. In CSV every cell is a text: 1 with or without quotes is one unit, 1 and 01 are two. In
     Parquet the column's type says which texts: a column of whole numbers holds no text, so that no two kinds meet.
@@ -199,25 +202,39 @@ def units_from_cells(batches: list[pa.Array], *, name: str) -> NDArray[np.int64]
         If the stored type is another, or a cell is missing: empty, in quotes or not, blank, or bytes that are no text.
 
     """
-    parts = []
-    for cells in batches:
-        part = _decoded(cells)
-        kind = part.type
-        if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-            raise SchemaMismatch(
-                f"unit column {shown(name)} is stored as {_type_name(kind)}: it must hold texts or whole numbers."
-            )
-        parts.append(as_text(part))
-    together = pa.chunked_array(parts, type=pa.large_string()).combine_chunks()
-    encoded = pc.dictionary_encode(together)
+    part = _decoded(cells)
+    kind = part.type
+    if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        raise SchemaMismatch(
+            f"unit column {shown(name)} is stored as {_type_name(kind)}: it must hold texts or whole numbers."
+        )
+    encoded = pc.dictionary_encode(as_text(part))
     blank = pc.any(pc.equal(pc.utf8_trim_whitespace(encoded.dictionary), "")).as_py()
-    if together.null_count or blank:
+    if encoded.null_count or blank:
         raise SchemaMismatch(
             f"unit column {shown(name)} has missing cells, empty or blank, or cells that are no text: every record "
             f"needs a unit."
         )
-    codes = encoded.indices
-    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return encoded
+
+
+def units_by_name(parts: Sequence[pa.Array]) -> NDArray[np.int64]:
+    """Return for each record the number of its unit, in order of first appearance; ``parts`` from `unit_names`."""
+    together = pa.chunked_array(parts, type=pa.dictionary(pa.int32(), pa.large_string())).unify_dictionaries()
+    codes = [np.asarray(part.indices.to_numpy(zero_copy_only=False), dtype=np.int64) for part in together.chunks]
+    return np.concatenate([np.empty(0, dtype=np.int64), *codes])
+
+
+def units_from_cells(batches: Sequence[pa.Array], *, name: str) -> NDArray[np.int64]:
+    """Return for each record the number of its unit, in order of first appearance.
+
+    Raises
+    ------
+    SchemaMismatch
+        As `unit_names`.
+
+    """
+    return units_by_name([unit_names(cells, name=name) for cells in batches])
 
 
 def _by_policy(values: _Floats, *, readable: NDArray[np.bool_], missing: NDArray[np.bool_], column: Column) -> _Floats:

@@ -5,7 +5,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -320,7 +320,13 @@ def _shown_encoding(form: CsvFormat) -> str:
 
 
 def csv_batches(
-    path: Path, *, compressed: bool, width: int, wanted: Sequence[int], form: CsvFormat = _PLAIN
+    path: Path,
+    *,
+    compressed: bool,
+    width: int,
+    wanted: Sequence[int],
+    form: CsvFormat = _PLAIN,
+    told: Callable[[int], None] | None = None,
 ) -> Iterator[list[pa.Array]]:
     """Yield the wanted columns as texts, null for an empty cell without quotes, a batch of records at a time.
 
@@ -336,6 +342,8 @@ def csv_batches(
         Positions of the columns to read, at least one.
     form
         How it is written.
+    told
+        Called after each batch with the place in the file.
 
     Raises
     ------
@@ -345,12 +353,14 @@ def csv_batches(
     """
     ragged: list[int] = []
     name = shown(path.name)
-    with open_text(path, compressed=compressed) as raw:
+    with path.open("rb") as stored, gzip.open(stored, "rb") if compressed else stored as raw:
         tail = (form.separator.join([_TAIL] * width) + "\n").encode()
         source = CheckedText(raw, name=path.name, tail=tail, encoding=form.encoding)
         last = None
         try:
             for columns, more in _marked(_parsed(source, width=width, wanted=wanted, ragged=ragged, form=form)):
+                if told is not None:
+                    told(stored.tell())
                 if more:
                     yield columns
                 else:

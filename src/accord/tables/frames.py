@@ -17,7 +17,17 @@ from accord.core.containers import column_of, library_of
 from accord.core.errors import InvalidParameter, SchemaMismatch
 from accord.tables.column import Column
 from accord.tables.names import shown
-from accord.tables.reader import Table, assembled, from_text, from_typed, positions, read_table
+from accord.tables.reader import (
+    Convert,
+    Table,
+    Told,
+    assembled,
+    converted,
+    from_text,
+    from_typed,
+    positions,
+    read_table,
+)
 from accord.tables.schema import Schema
 
 __all__ = ["FrameKind", "as_frame", "kind_of", "read_data"]
@@ -57,7 +67,7 @@ def kind_of(data: Any) -> FrameKind:  # noqa: ANN401 - any container
     )
 
 
-def read_data(data: Any, *, schema: Schema) -> Table:  # noqa: ANN401 - any container
+def read_data(data: Any, *, schema: Schema, told: Told | None = None) -> Table:  # noqa: ANN401 - any container
     """Read the declared columns, and the unit column if the schema names one; the others are not looked at.
 
     Formal guarantees
@@ -78,7 +88,7 @@ def read_data(data: Any, *, schema: Schema) -> Table:  # noqa: ANN401 - any cont
 
     """
     if isinstance(data, (str, Path)):
-        return read_table(Path(data), schema=schema)
+        return read_table(Path(data), schema=schema, told=told)
     kind = kind_of(data)
     if kind in {"pyarrow", "polars"}:
         return _typed(data if kind == "pyarrow" else data.to_arrow(), schema=schema)
@@ -94,7 +104,7 @@ def read_data(data: Any, *, schema: Schema) -> Table:  # noqa: ANN401 - any cont
         raise InvalidParameter("data must have columns of one length.")
     read = [_cells(one, column) for one, column in zip(arrays, schema.read, strict=False)]
     units = [_unit_cells(one, name=str(schema.unit)) for one in arrays[len(schema.read) :]]
-    return assembled([[*read, *units]], _from_either, schema=schema, what=_WHAT)
+    return _assembled([*read, *units], _from_either, schema=schema)
 
 
 def as_frame(table: pa.Table, *, kind: FrameKind) -> Any:  # noqa: ANN401 - other libraries' frames
@@ -121,7 +131,11 @@ def _typed(table: pa.Table, *, schema: Schema) -> Table:
     """Read a table of pyarrow as its Parquet file would be read."""
     wanted = positions(tuple(table.column_names), names=_names(schema), what=_WHAT)
     cells = [table.column(place).combine_chunks() for place in wanted]
-    return assembled([cells], from_typed, schema=schema, what=_WHAT)
+    return _assembled(cells, from_typed, schema=schema)
+
+
+def _assembled(cells: list[pa.Array], convert: Convert, *, schema: Schema) -> Table:
+    return assembled(converted([cells], convert, schema=schema), schema=schema, what=_WHAT)
 
 
 # --- arrays of numpy, lists, columns of pandas ------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Read the declared columns of a CSV or Parquet file, row by row as the file has them."""
+"""Read the declared columns of CSV and Parquet files, row by row as the files have them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -19,20 +19,24 @@ from accord.tables.cells import (
     labels_from_typed,
     numbers_from_text,
     numbers_from_typed,
-    units_from_cells,
+    unit_names,
+    units_by_name,
 )
 from accord.tables.column import Column, refuse_data_as_labels
 from accord.tables.csv_file import CsvFormat, Format, csv_batches, csv_header, data_format
+from accord.tables.files import files_of
 from accord.tables.names import listed, normal_form, shown
 from accord.tables.schema import Schema
 
 __all__ = [
+    "Batch",
+    "Convert",
     "Table",
+    "Told",
     "assembled",
+    "converted",
     "from_text",
     "from_typed",
-    "parquet_batches",
-    "parquet_header",
     "positions",
     "read_batches",
     "read_header",
@@ -93,11 +97,37 @@ class Table:
         return records
 
 
+Told = Callable[[int, int], None]
+"""Called with how much has been read and how much there is: bytes of the files."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """Some records in a row, read: the columns as in `Table`, and the names of their units.
+
+    Parameters
+    ----------
+    columns
+        As `Table.columns`.
+    units
+        The name of each record's unit, an array of pyarrow with a dictionary of texts; None without a unit.
+
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    units: pa.Array | None
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.columns[0])
+
+
 _RECORDS = 1 << 16
 _FAULTS = (pa.ArrowException, OSError, ValueError, RuntimeError)
 
 
-def parquet_header(path: Path) -> tuple[str, ...]:
+def _parquet_header(path: Path) -> tuple[str, ...]:
     """Return the names of the columns.
 
     Raises
@@ -113,7 +143,9 @@ def parquet_header(path: Path) -> tuple[str, ...]:
         raise _damaged(path) from None
 
 
-def parquet_batches(path: Path, *, wanted: Sequence[str]) -> Iterator[list[pa.Array]]:
+def _parquet_batches(
+    path: Path, *, wanted: Sequence[str], told: Callable[[int], None] | None
+) -> Iterator[list[pa.Array]]:
     """Yield the wanted columns as they are stored, a batch of records at a time.
 
     Raises
@@ -124,9 +156,13 @@ def parquet_batches(path: Path, *, wanted: Sequence[str]) -> Iterator[list[pa.Ar
     """
     try:
         with path.open("rb") as handle, pq.ParquetFile(handle) as file:
+            size, count, done = path.stat().st_size, max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(batch_size=_RECORDS, columns=list(wanted)):
                 # pyarrow also reads columns whose name only begins like a wanted one
                 yield [batch.column(batch.schema.names.index(name)) for name in wanted]
+                done += batch.num_rows
+                if told is not None:
+                    told(size * done // count)
     except _FAULTS:
         raise _damaged(path) from None
 
@@ -142,61 +178,63 @@ Convert = Callable[..., NDArray[Any]]
 
 
 def read_header(path: Path, *, csv: CsvFormat = _PLAIN) -> tuple[str, ...]:
-    """Return the names of the columns of a CSV or Parquet file, without looking at a row.
+    """Return the names of the columns of a table, those of its first file, without looking at a row.
 
     Parameters
     ----------
     path
-        The file.
+        As in `read_table`.
     csv
-        How it is written, if it is CSV.
+        How CSV is written.
 
     Raises
     ------
     DataError
-        If the file is missing, empty, damaged, or has no header.
+        If a file is missing, empty, damaged, or has no header.
 
     """
-    return _header(path, data_format(path, encoding=csv.encoding), csv=csv)
+    first = files_of(path)[0]
+    return _header(first, data_format(first, encoding=csv.encoding), csv=csv)
 
 
-def read_table(path: Path, *, schema: Schema) -> Table:
+def read_table(path: Path, *, schema: Schema, told: Told | None = None) -> Table:
     """Read the declared columns, and the unit column if the schema names one.
 
     Formal guarantees
     -----------------
     - Alignment: as `Table`; no type is guessed, no row is dropped, and no other column is read.
+    - Order: that of the files' names, and in a file that of the file.
     - Silence: the text of an error holds names of columns and files, counts and positions, never a cell.
     - Not promised: that a refusal does not depend on the records; it does with ``unreadable = "refuse"``.
 
     Parameters
     ----------
     path
-        A CSV file (UTF-8, commas, a header; gzip or not) or a Parquet file, told apart by its first bytes.
+        A CSV file (UTF-8, commas, a header; gzip or not) or a Parquet file, told apart by its first bytes; or several
+        of them that are one table, in a folder or named by a pattern: see `accord.tables.files.files_of`.
     schema
         What to read, and how.
+    told
+        Called as the reading goes on.
 
     Raises
     ------
     DataError
-        If the file is missing, empty, damaged, or holds no records.
+        If a file is missing, empty, damaged, or there are no records.
     SchemaMismatch
-        If a declared column is not there, its cells are not as declared, or the file is also a list of labels.
+        If a declared column is not there, its cells are not as declared, or a file is also a list of labels.
 
     """
-    batches, convert = _opened(path, schema=schema)
-    return assembled(batches, convert, schema=schema, what=f"the data file {shown(path.name)}")
+    return assembled(read_batches(path, schema=schema, told=told), schema=schema, what=_what(files_of(path)))
 
 
-def assembled(batches: Iterable[list[pa.Array]], convert: Convert, *, schema: Schema, what: str) -> Table:
-    """Return the table whose columns these batches hold: those that are read, then that of units if there is one.
+def assembled(batches: Iterable[Batch], *, schema: Schema, what: str) -> Table:
+    """Return the table that is in these batches.
 
     Parameters
     ----------
     batches
-        Cells by column.
-    convert
-        What turns the cells of a column that is read into numbers.
+        In their order.
     schema
         What was declared.
     what
@@ -213,36 +251,72 @@ def assembled(batches: Iterable[list[pa.Array]], convert: Convert, *, schema: Sc
     columns: list[list[NDArray[Any]]] = [[] for _ in schema.read]
     units: list[pa.Array] = []
     for batch in batches:
-        for column, part, cells in zip(schema.read, columns, batch, strict=False):
-            part.append(convert(cells, column=column))
-        units.extend(batch[len(schema.read) :])
+        for part, values in zip(columns, batch.columns, strict=True):
+            part.append(values)
+        if batch.units is not None:
+            units.append(batch.units)
     if sum(len(part) for part in columns[0]) == 0:
         raise DataError(f"{what} holds no records, only a header.")
     whole: list[NDArray[Any]] = []
     while columns:  # the parts of a column go as soon as it is put together
         whole.append(np.concatenate(columns.pop(0)))
-    return Table(
-        columns=tuple(whole),
-        units=units_from_cells(units, name=schema.unit) if schema.unit is not None else None,
-        schema=schema,
-    )
+    return Table(columns=tuple(whole), units=units_by_name(units) if schema.unit is not None else None, schema=schema)
 
 
-def read_batches(path: Path, *, schema: Schema) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yield the declared columns a batch of records at a time, for files that do not fit into memory.
+def converted(batches: Iterable[list[pa.Array]], convert: Convert, *, schema: Schema) -> Iterator[Batch]:
+    """Yield batches as they are read from cells by column: those that are read, then that of units if there is one.
 
-    The guarantees are those of `read_table`; units are not read. A batch holds some ten thousand records.
+    Parameters
+    ----------
+    batches
+        Cells by column.
+    convert
+        What turns the cells of a column that is read into numbers.
+    schema
+        What was declared.
+
+    Raises
+    ------
+    SchemaMismatch
+        If cells are not as declared.
+
+    """
+    for cells in batches:
+        columns = tuple(convert(one, column=column) for column, one in zip(schema.read, cells, strict=False))
+        units = None if schema.unit is None else unit_names(cells[len(schema.read)], name=schema.unit)
+        yield Batch(columns=columns, units=units)
+
+
+def read_batches(path: Path, *, schema: Schema, told: Told | None = None) -> Iterator[Batch]:
+    """Yield the declared columns a batch of records at a time, for tables that do not fit into memory.
+
+    The guarantees are those of `read_table`. A batch holds some ten thousand records; what can be refused by the
+    headers of the files is refused before the first.
 
     Raises
     ------
     DataError, SchemaMismatch
-        As `read_table`, when the batch that shows it is reached; but for a file without records.
+        As `read_table`, when the batch that shows it is reached; but for a table without records.
 
     """
-    plain = replace(schema, unit=None)
-    batches, convert = _opened(path, schema=plain)
-    for batch in batches:
-        yield tuple(convert(cells, column=column) for column, cells in zip(plain.read, batch, strict=True))
+    files = files_of(path)
+    opened = [_opened(file, schema=schema) for file in files]
+    sizes = [file.stat().st_size for file in files]
+    return _one_after_the_other(opened, sizes, schema=schema, told=told)
+
+
+def _one_after_the_other(
+    opened: "Sequence[_Opened]", sizes: Sequence[int], *, schema: Schema, told: Told | None
+) -> Iterator[Batch]:
+    total, before = sum(sizes), 0
+    for one, size in zip(opened, sizes, strict=True):
+
+        def tell(place: int, *, before: int = before) -> None:
+            if told is not None:
+                told(min(before + place, total), total)
+
+        yield from converted(one.batches(tell), one.convert, schema=schema)
+        before += size
 
 
 def read_texts(
@@ -265,39 +339,70 @@ def read_texts(
         If the file is missing, empty, damaged, or holds no records.
 
     """
-    form = data_format(path, encoding=csv.encoding)
-    header = _header(path, form, csv=csv)
+    files = files_of(path)
+    header = read_header(files[0], csv=csv)
     parts: list[list[pa.Array]] = [[] for _ in header]
-    for batch in _batches(path, form, header=header, wanted=range(len(header)), csv=csv):
-        for place, (part, cells) in enumerate(zip(parts, batch, strict=True)):
-            part.append(as_stored(cells) if place == unit else as_text(cells))
+    for file in files:
+        form = data_format(file, encoding=csv.encoding)
+        own = _header(file, form, csv=csv)
+        wanted: Sequence[int] = range(len(header))
+        if file is not files[0]:
+            wanted = positions(own, names=header, what=_what([file]), separator=csv.separator)
+        for batch in _batches(file, form, header=own, wanted=wanted, csv=csv, told=None):
+            for place, (part, cells) in enumerate(zip(parts, batch, strict=True)):
+                part.append(as_stored(cells) if place == unit else as_text(cells))
     columns = [pa.chunked_array(part).combine_chunks() for part in parts if part]
     if not columns or len(columns[0]) == 0:
-        raise DataError(f"the data file {shown(path.name)} holds no records, only a header.")
+        raise DataError(f"{_what(files)} holds no records, only a header.")
     return header, columns
 
 
-def _opened(path: Path, *, schema: Schema) -> tuple[Iterator[list[pa.Array]], Convert]:
-    """Return the cells of the columns that are read, and of the unit, and what turns cells into numbers."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A file whose header fits the schema: the cells that are read, then those of the unit, and what converts them."""
+
+    batches: Callable[[Callable[[int], None]], Iterator[list[pa.Array]]]
+    convert: Convert
+
+
+def _opened(path: Path, *, schema: Schema) -> _Opened:
     refuse_data_as_labels(path, files=schema.label_files)
     form = data_format(path, encoding=schema.csv.encoding)
     header = _header(path, form, csv=schema.csv)
     names = [column.name for column in schema.read] + ([schema.unit] if schema.unit is not None else [])
-    wanted = positions(header, names=names, what=f"the data file {shown(path.name)}", separator=schema.csv.separator)
-    batches = _batches(path, form, header=header, wanted=wanted, csv=schema.csv)
-    return batches, from_typed if form == "parquet" else partial(from_text, decimal=schema.csv.decimal)
+    wanted = positions(header, names=names, what=_what([path]), separator=schema.csv.separator)
+
+    def batches(told: Callable[[int], None]) -> Iterator[list[pa.Array]]:
+        return _batches(path, form, header=header, wanted=wanted, csv=schema.csv, told=told)
+
+    convert = from_typed if form == "parquet" else partial(from_text, decimal=schema.csv.decimal)
+    return _Opened(batches=batches, convert=convert)
+
+
+def _what(files: Sequence[Path]) -> str:
+    """Return what a refusal calls the data."""
+    if len(files) == 1:
+        return f"the data file {shown(files[0].name)}"
+    return f"the table in {len(files)} files"
 
 
 def _header(path: Path, form: Format, *, csv: CsvFormat) -> tuple[str, ...]:
-    return parquet_header(path) if form == "parquet" else csv_header(path, compressed=form == "csv.gz", form=csv)
+    return _parquet_header(path) if form == "parquet" else csv_header(path, compressed=form == "csv.gz", form=csv)
 
 
 def _batches(
-    path: Path, form: Format, *, header: Sequence[str], wanted: Sequence[int], csv: CsvFormat
+    path: Path,
+    form: Format,
+    *,
+    header: Sequence[str],
+    wanted: Sequence[int],
+    csv: CsvFormat,
+    told: Callable[[int], None] | None,
 ) -> Iterator[list[pa.Array]]:
     if form == "parquet":
-        return parquet_batches(path, wanted=[header[position] for position in wanted])
-    return csv_batches(path, compressed=form == "csv.gz", width=len(header), wanted=wanted, form=csv)
+        return _parquet_batches(path, wanted=[header[position] for position in wanted], told=told)
+    return csv_batches(path, compressed=form == "csv.gz", width=len(header), wanted=wanted, form=csv, told=told)
 
 
 def positions(header: Sequence[str], *, names: Sequence[str], what: str, separator: str | None = None) -> list[int]:
