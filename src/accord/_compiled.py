@@ -19,12 +19,13 @@ _12, _27, _30, _31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 def compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Compile a loop at its first call, and keep the machine code beside the source where that can be written.
 
-    Where neither the install nor the user's cache folder can be written, the code is compiled anew in each process.
+    While it runs, other threads of the interpreter run too. Where neither the install nor the user's cache folder can
+    be written, the code is compiled anew in each process.
     """
     try:
-        return cast("Callable[_Arguments, _Result]", numba.njit(cache=True)(function))
+        return cast("Callable[_Arguments, _Result]", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # numba: "no locator available", no place to keep it
-        return cast("Callable[_Arguments, _Result]", numba.njit(function))
+        return cast("Callable[_Arguments, _Result]", numba.njit(nogil=True)(function))
 
 
 @compiled

@@ -13,8 +13,8 @@ from accord.accounting import ConcentratedLoss, GaussianLoss, PrivacyAccountant,
 from accord.core.exact import to_binary_fraction, to_fraction
 from accord.errors import InvalidParameter
 from accord.marginals import NumericBinning
+from accord.marginals.engine import WHOLE
 from accord.marginals.quantiles import Sorted, check_quantiles, split_scores
-from accord.marginals.run import WHOLE
 from accord.mechanisms import (
     AboveThreshold,
     BestOfDraws,

@@ -15,9 +15,9 @@ from accord.marginals import Column, Domain, MarginalLearner, MarginalModel
 from accord.marginals import learner as marginals_learner
 from accord.marginals import planning as _budget
 from accord.marginals import run as _run
+from accord.marginals.engine import CountingEngine, coded
 from accord.marginals.errors import grouped
 from accord.marginals.fit import Noisy
-from accord.marginals.run import Counted
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.testing import ReplayRandomness
 
@@ -164,7 +164,9 @@ def worst_ratio(patch: Patch, *, epsilon: Fraction) -> float:
     for first, second in product(CELLS, CELLS):
         rows = (first, second, CELLS[0])
         current[:] = [rows]
-        look = _run._Private(Counted(np.array(rows), SHAPE, None, 3), plan, ReplayRandomness("x"))
+        look = _run._Private(
+            CountingEngine.of(coded(np.array(rows), SHAPE), SHAPE, total=3), plan, ReplayRandomness("x")
+        )
         look.choice(step, TABLES, BELIEFS, [0, 1, 2])
     worst = 0.0
     for one, other in product(laws, laws):
@@ -178,8 +180,8 @@ def test_the_true_choice_loses_at_most_epsilon(monkeypatch: Patch) -> None:
 
 
 def test_a_score_that_moves_twice_as_far_is_caught(monkeypatch: Patch) -> None:
-    table = Counted.table
-    monkeypatch.setattr(Counted, "table", lambda self, columns: 4 * table(self, columns))
+    count = CountingEngine.count
+    monkeypatch.setattr(CountingEngine, "count", lambda self, tables: [4 * one for one in count(self, tables)])
     assert worst_ratio(monkeypatch, epsilon=Fraction(1)) > 1
 
 
@@ -226,7 +228,7 @@ def test_a_count_that_goes_round_the_noise_is_caught(monkeypatch: Patch) -> None
 
     def leaky(self: Any, look: Any, step: Any, table: Any, strength: float) -> None:
         take(self, look, step, table, strength)
-        true = look.counted.table(table)
+        true = look.counting.table(table)
         last = self._noisy[-1]
         counts = last.counts + 1e-3 * (true - last.counts)  # "a touch of smoothing"
         self._noisy[-1] = Noisy(last.table, counts, last.deviations, last.strength)
@@ -240,7 +242,7 @@ def test_groups_found_in_the_records_are_caught(monkeypatch: Patch) -> None:
     present: list[Any] = []
 
     def watched(self: Any, look: Any) -> Any:
-        present[:] = [look.counted.table((column,)) for column in range(4)]
+        present[:] = [look.counting.table((column,)) for column in range(4)]
         return ones(self, look)
 
     def peeking(column: Any, counts: Any, **given: Any) -> Any:

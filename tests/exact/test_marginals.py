@@ -15,9 +15,9 @@ from accord.core import Records
 from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
 from accord.marginals import run as _run
 from accord.marginals.dense import DenseEngine
+from accord.marginals.engine import WHOLE, CountingEngine, coded, unit_weights
 from accord.marginals.fit import Feature, Noisy, fit
 from accord.marginals.planning import LARGEST_SCORE, ROOT_2, Noise, total_epsilon
-from accord.marginals.run import WHOLE, Counted, unit_weights
 from accord.marginals.tree import TreeEngine, junction_tree
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.privacy import ApproxDP
@@ -36,9 +36,14 @@ SCORES = [
 # --- what one unit can change -----------------------------------------------------------------------------------------
 
 
-def counted(rows: Any, *, weights: NDArray[np.int64] | None = None) -> Counted:
+def counted(rows: Any, *, weights: NDArray[np.int64] | None = None) -> CountingEngine:
     codes = np.array(rows, dtype=np.int64)
-    return Counted(codes, SHAPE, weights, len(codes))
+    return CountingEngine.of(coded(codes, SHAPE, weights=weights), SHAPE, total=len(codes))
+
+
+def product_of(counting: CountingEngine, left: int, right: int) -> int:
+    plan: Any = None
+    return _run._Private(counting, plan, ReplayRandomness("x"))._product(left, right, SCORES)
 
 
 CELLS = list(product(*map(range, SHAPE)))
@@ -72,7 +77,7 @@ def test_a_replaced_record_moves_a_product_by_at_most_what_the_plan_says() -> No
     squares, products = sorted(moved.values())
     for left, right in combinations_with_replacement(range(3), 2):
         changes = [
-            counted([old]).product(left, right, SCORES) - counted([new]).product(left, right, SCORES)
+            product_of(counted([old]), left, right) - product_of(counted([new]), left, right)
             for old, new in product(CELLS, CELLS)
         ]
         assert max(changes) <= (squares if left == right else products)
@@ -105,20 +110,17 @@ def test_a_unit_with_more_records_than_its_weight_still_weighs_the_same() -> Non
     assert unit_weights(Records.of(np.zeros(3))) is None
 
 
-def test_equal_records_put_together_give_the_same_tables() -> None:
+def test_codes_put_together_give_the_same_tables() -> None:
     generator = np.random.default_rng(8)
     codes = np.stack([generator.integers(0, size, 500) for size in SHAPE], axis=1)
     weights = generator.integers(1, 9, 500)
     maps = [np.array([0, 1]), np.array([0, 1, 1]), np.array([1, 0])]
     for given in (None, weights):
-        total = 500 if given is None else int(given.sum())
-        whole = Counted(codes, SHAPE, given, total)
-        merged = whole.recoded(maps, (2, 2, 2))
+        merged = counted(codes, weights=given).grouped(maps, (2, 2, 2))
         renamed = np.stack([one[codes[:, column]] for column, one in enumerate(maps)], axis=1)
-        plain = Counted(renamed, (2, 2, 2), given, total)
+        plain = CountingEngine.of(coded(renamed, (2, 2, 2), weights=given), (2, 2, 2), total=500)
         for table in TABLES:
             assert merged.table(table).tolist() == plain.table(table).tolist()
-        assert merged.product(0, 2, SCORES) == plain.product(0, 2, SCORES)
 
 
 # --- the budget -------------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import Generator
 from accord.marginals.domain import Column, ColumnKind
+from accord.marginals.engine import WHOLE, unit_weights
 from accord.marginals.quantiles import Sorted, check_quantiles, choose_point, dyadic_grid, quantile_edges
-from accord.marginals.run import WHOLE, unit_weights
 from accord.noise.above_threshold import AboveThreshold
 from accord.noise.discrete_laplace import DiscreteLaplace
 from accord.noise.thresholded_counts import ThresholdedCounts

@@ -20,9 +20,10 @@ from accord.core.spending import spending
 from accord.core.verdict import Verdict, judge
 from accord.ledger import Ledger
 from accord.marginals.domain import Domain
+from accord.marginals.engine import WHOLE, CountingEngine, coded, unit_weights
 from accord.marginals.model import MarginalModel
 from accord.marginals.planning import MarginalPlan, make_plan, planned_losses
-from accord.marginals.run import WHOLE, Counted, Run, unit_weights
+from accord.marginals.run import Run
 
 __all__ = ["MarginalLearner"]
 
@@ -202,7 +203,9 @@ class MarginalLearner:
         table = self.domain.read(codes)
         records = Records.of(table[:, :1], units=units, unit=unit)
         whole = 1 if records.owners is None else WHOLE
-        counted = Counted(table, self.domain.shape, unit_weights(records), records.units * whole)
+        shape = self.domain.shape
+        held = coded(table, shape, weights=unit_weights(records))
+        counting = CountingEngine.of(held, shape, total=records.units * whole)
         plan = self._plan(records.units, whole, records.word)
         judge(_verdicts(plan, weighted=records.owners is not None))
         what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
@@ -215,7 +218,7 @@ class MarginalLearner:
                 randomness=source,
                 progress=progress,
             )
-            model = run.model(counted)
+            model = run.model(counting)
             planned = planned_losses(plan.steps, one_record=plan.whole == 1)
             stages = settled(ran, plan.promised, planned=planned)
         return Release(model, plan.promised, stages)

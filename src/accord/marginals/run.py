@@ -9,11 +9,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.records import Records
 from accord.core.release import named
 from accord.core.secret import PrivateRandomness
 from accord.marginals.dense import DenseEngine, Tables
 from accord.marginals.domain import ColumnKind, Domain
+from accord.marginals.engine import CountingEngine
 from accord.marginals.errors import (
     Grouping,
     ModelErrors,
@@ -46,91 +46,9 @@ from accord.noise.discrete_gaussian import DiscreteGaussian
 from accord.noise.discrete_laplace import DiscreteLaplace
 from accord.noise.exponential import Exponential
 
-__all__ = [
-    "WHOLE",
-    "Counted",
-    "Run",
-    "unit_weights",
-]
-
+__all__ = ["Run"]
 
 Ints = NDArray[np.int64]
-WHOLE = 2520
-"""What a unit's records weigh together where units are given: divisible by 1 to 10, so that few weights are uneven."""
-
-_MOST_CELLS = 1 << 22
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """Records whose tables are to be counted.
-
-    Parameters
-    ----------
-    codes
-        Shape (n, d), in the domain.
-    shape
-        Number of codes of each column.
-    weights
-        Whole numbers, shape (n,); None where each record weighs 1.
-    total
-        Sum of the weights, public.
-
-    """
-
-    codes: Ints
-    shape: tuple[int, ...]
-    weights: Ints | None
-    total: int
-
-    def table(self, columns: Sequence[int]) -> Ints:
-        """Return the weight of each cell, flat; the last column changes fastest."""
-        cells = 1
-        place = np.zeros(len(self.codes), dtype=np.int64)
-        for column in columns:
-            place *= self.shape[column]
-            place += self.codes[:, column]
-            cells *= self.shape[column]
-        if self.weights is None:
-            return np.bincount(place, minlength=cells).astype(np.int64)
-        # Sums of whole numbers below 2^53 are exact in floats.
-        return np.bincount(place, weights=self.weights, minlength=cells).astype(np.int64)
-
-    def product(self, left: int, right: int, scores: Sequence[Ints]) -> int:
-        """Return the weighted sum of the product of two columns' scores."""
-        products = scores[left][self.codes[:, left]] * scores[right][self.codes[:, right]]
-        return int(products.sum() if self.weights is None else (products * self.weights).sum())
-
-    def recoded(self, maps: Sequence[Ints], shape: tuple[int, ...]) -> "Counted":
-        """Return the same records with codes replaced, column by column, and equal ones put together."""
-        codes = [codes_of[self.codes[:, column]] for column, codes_of in enumerate(maps)]
-        if math.prod(shape) > _MOST_CELLS:
-            return Counted(np.stack(codes, axis=1), shape, self.weights, self.total)
-        place = np.ravel_multi_index(codes, shape)
-        cells = np.bincount(place, weights=self.weights, minlength=1)
-        present = np.flatnonzero(cells)
-        weights = cells[present].astype(np.int64)
-        return Counted(np.stack(np.unravel_index(present, shape), axis=1), shape, weights, self.total)
-
-
-def unit_weights(records: Records) -> Ints | None:
-    """Return the weight of each record, shape (n,); None where each is a unit of its own and weighs 1.
-
-    The r records of a unit share `WHOLE` evenly in whole numbers, in the order of the file: record j of them weighs
-    ``floor((j + 1) WHOLE / r) - floor(j WHOLE / r)``.
-    """
-    if records.owners is None:
-        return None
-    counts = np.bincount(records.owners)
-    order = np.argsort(records.owners, kind="stable")
-    starts = np.cumsum(counts) - counts
-    rank = np.empty(records.size, dtype=np.int64)
-    rank[order] = np.arange(records.size) - np.repeat(starts, counts)
-    size = counts[records.owners]
-    return (rank + 1) * WHOLE // size - rank * WHOLE // size
-
-
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
 _MOST_EXPECTED = 0.25
@@ -145,35 +63,42 @@ _MOST_STRENGTH = 10.0
 class _Private:
     """Every look at the records, each by a mechanism. The steps are the plan's."""
 
-    counted: Counted
+    counting: CountingEngine
     plan: MarginalPlan
     randomness: PrivateRandomness
 
     def laplace(self, step: Step, table: tuple[int, ...]) -> Floats:
         mechanism = DiscreteLaplace(sensitivity=2 * self.plan.whole, scale=step.number)
         with named(step.what):
-            released = mechanism.release(self.counted.table(table), randomness=self.randomness)
+            released = mechanism.release(self.counting.table(table), randomness=self.randomness)
         return np.asarray(released.value, dtype=np.float64)
 
     def gaussian(self, step: Step, table: tuple[int, ...]) -> Floats:
         mechanism = DiscreteGaussian(sensitivity=ROOT_2 * self.plan.whole, sigma=step.number)
-        counts, delta = self.counted.table(table), self.plan.promised.delta
+        counts, delta = self.counting.table(table), self.plan.promised.delta
         with named(step.what):
             released = mechanism.release(counts, delta=delta, randomness=self.randomness)
         return np.asarray(released.value, dtype=np.float64)
 
     def product(self, step: Step, left: int, right: int, scores: Sequence[Ints]) -> float:
         mechanism = DiscreteGaussian(sensitivity=step.moved, sigma=step.number)
-        value = self.counted.product(left, right, scores)
+        value = self._product(left, right, scores)
         with named(step.what):
             released = mechanism.release(value, delta=self.plan.promised.delta, randomness=self.randomness)
         return float(np.asarray(released.value))
 
+    def _product(self, left: int, right: int, scores: Sequence[Ints]) -> int:
+        """Return the weighted sum of the products of two columns' scores."""
+        if left == right:
+            return int((self.counting.table((left,)) * scores[left] ** 2).sum())
+        table = self.counting.table((left, right)).reshape(len(scores[left]), len(scores[right]))
+        return int(scores[left] @ table @ scores[right])
+
     def choice(self, step: Step, tables: Tables, believed: Sequence[Ints], handicaps: Sequence[int]) -> int:
         """Return the position of a table: the L1 distance from what is believed, less a public handicap, decides."""
         scores = [
-            int(np.abs(self.counted.table(table) - belief).sum()) - handicap
-            for table, belief, handicap in zip(tables, believed, handicaps, strict=True)
+            int(np.abs(counts - belief).sum()) - handicap
+            for counts, belief, handicap in zip(self.counting.count(tables), believed, handicaps, strict=True)
         ]
         mechanism = Exponential(sensitivity=step.moved, epsilon=step.number)
         with named(step.what):
@@ -209,10 +134,10 @@ class Run:
         self._engine: DenseEngine | TreeEngine | None = None
         self._fitted: Fitted | None = None
 
-    def model(self, counted: Counted) -> MarginalModel:
+    def model(self, counting: CountingEngine) -> MarginalModel:
         """Take all steps and return the model."""
-        self._total = counted.total
-        look = _Private(counted, self._plan, self._randomness)
+        self._total = counting.total
+        look = _Private(counting, self._plan, self._randomness)
         if self._plan.mode == "full":
             self._full(look)
         else:
@@ -305,8 +230,8 @@ class Run:
         for place, grouping in enumerate(groupings):
             self._noisy.append(Noisy((place,), grouping.counts, grouping.deviations))
         shape = tuple(grouping.groups for grouping in groupings)
-        counted = look.counted.recoded([grouping.group_of for grouping in groupings], shape)
-        return _Private(counted, look.plan, look.randomness)
+        counting = look.counting.grouped([grouping.group_of for grouping in groupings], shape)
+        return _Private(counting, look.plan, look.randomness)
 
     def _pairs(self, look: _Private) -> None:
         for table in combinations(range(self._domain.dimension), 2):

@@ -1,0 +1,286 @@
+"""Count tables of coded records: every look at records that the table road takes goes through here.
+
+Records are held column by column, as codes of one, two or four bytes, in one part or many. A table is asked for by its
+columns; a look-up a column says which group each code belongs to, so that codes are put together, or told apart again,
+without a second pass over cells. All tables that are asked for together are counted in one pass over the rows. Counts
+are whole numbers: how the rows are cut into parts, and in which order parts are added up, changes nothing.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accord.core.records import Records
+
+__all__ = [
+    "MOST_CELLS",
+    "WHOLE",
+    "Codes",
+    "CountingEngine",
+    "Part",
+    "Request",
+    "Tables",
+    "coded",
+    "count_part",
+    "unit_weights",
+]
+
+Ints = NDArray[np.int64]
+Tables = Sequence[tuple[int, ...]]
+WHOLE = 2520
+"""What a unit's records weigh together where units are given: divisible by 1 to 10, so that few weights are uneven."""
+
+MOST_CELLS = 1 << 24
+"""Cells of the tables that are counted at once: 128 MB. What is asked for beyond is counted in further passes."""
+
+_CHUNK = 1 << 14
+"""Rows whose codes are looked up at once: those of some dozen columns stay in the cache of a core."""
+_FEW = 1 << 17
+"""Up to so many rows threads cost more than they give."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """The codes of some records.
+
+    Parameters
+    ----------
+    columns
+        One array of unsigned whole numbers a column, shape (n,) each.
+    weights
+        Whole numbers, shape (n,); None where each record weighs 1.
+
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    weights: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return len(self.columns[0])
+
+    def codes(self) -> "Codes":
+        """Return itself: this part is in memory."""
+        return self
+
+    def between(self, low: int, high: int) -> "Codes":
+        """Return some of the records, without copying them."""
+        weights = None if self.weights is None else self.weights[low:high]
+        return Codes(tuple(column[low:high] for column in self.columns), weights)
+
+
+class Part(Protocol):
+    """Some of the records, wherever they are: in memory, in a file, on another machine."""
+
+    def codes(self) -> Codes:
+        """Return their codes, by the same columns in every part."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """Which tables to count: public, and small beside the records.
+
+    Parameters
+    ----------
+    tables
+        Columns of each table; the last one changes fastest.
+    shape
+        Number of groups of each column.
+    lookups
+        The group of each code, shape (codes,), for each column; None where each code is its own group.
+
+    """
+
+    tables: Tables
+    shape: tuple[int, ...]
+    lookups: tuple[Ints | None, ...]
+
+    @property
+    def cells(self) -> list[int]:
+        """Number of cells of each table."""
+        return [math.prod(self.shape[column] for column in table) for table in self.tables]
+
+
+Run: TypeAlias = Callable[[Callable[[Part], Ints], Sequence[Part]], Iterable[Ints]]
+"""Apply a function to every part, in any order and place, each once, and return what came out."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CountingEngine:
+    """Exact weights of the cells of any tables of the records.
+
+    Formal guarantees
+    -----------------
+    - Counts: entry c of a table is the sum of the weights of the records whose groups are those of cell c. They do not
+      depend on how records are cut into parts, nor on threads: `tests/exact/test_engine.py`.
+    - Sensitivity: replacing the records of one unit by others of the same weight w moves at most w from the cells of
+      any one table and adds at most w to them: by 2 w in L1, and by at most sqrt(2) w in L2.
+    - Not promised: any privacy. Counts are functions of the records; they go to mechanisms and nowhere else.
+
+    Parameters
+    ----------
+    parts
+        The records, in parts.
+    shape
+        Number of groups of each column.
+    total
+        Sum of all weights, public.
+    lookups
+        The group of each code, for each column; None where each code is its own group.
+    run
+        How the parts are visited; by threads of this process by default.
+
+    """
+
+    parts: tuple[Part, ...]
+    shape: tuple[int, ...]
+    total: int
+    lookups: tuple[Ints | None, ...]
+    run: Run
+
+    @staticmethod
+    def of(codes: Codes, shape: tuple[int, ...], *, total: int) -> "CountingEngine":
+        """Return an engine over records in memory, cut into one part a thread where they are many."""
+        threads = 1 if codes.size <= _FEW else _threads()
+        ends = np.linspace(0, codes.size, threads + 1).astype(np.int64).tolist()
+        parts = tuple(codes.between(low, high) for low, high in pairwise(ends))
+        return CountingEngine(parts=parts, shape=shape, total=total, lookups=(None,) * len(shape), run=in_threads)
+
+    def grouped(self, group_of: Sequence[Ints], shape: tuple[int, ...]) -> "CountingEngine":
+        """Return an engine of the same records whose codes, as they are now, are put together."""
+        lookups = tuple(
+            groups if lookup is None else groups[lookup] for groups, lookup in zip(group_of, self.lookups, strict=True)
+        )
+        return replace(self, shape=shape, lookups=lookups)
+
+    def count(self, tables: Tables) -> list[Ints]:
+        """Return the weight of each cell of tables, each flat; the last column of a table changes fastest."""
+        found: list[Ints] = []
+        for some in self._at_once(tables):
+            request = Request(some, self.shape, self.lookups)
+            counts = np.zeros(sum(request.cells), dtype=np.int64)
+            for one in self.run(_Counting(request), self.parts):
+                counts += one
+            found.extend(np.split(counts, np.cumsum(request.cells)[:-1]))
+        return found
+
+    def table(self, columns: tuple[int, ...]) -> Ints:
+        """Return the weight of each cell of one table, flat."""
+        return self.count([columns])[0]
+
+    def _at_once(self, tables: Tables) -> Iterable[Tables]:
+        some: list[tuple[int, ...]] = []
+        room = MOST_CELLS
+        for table in tables:
+            cells = math.prod(self.shape[column] for column in table)
+            if some and cells > room:
+                yield some
+                some, room = [], MOST_CELLS
+            some.append(table)
+            room -= cells
+        if some:
+            yield some
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """The task that is sent to where a part is."""
+
+    request: Request
+
+    def __call__(self, part: Part) -> Ints:
+        return count_part(part.codes(), self.request)
+
+
+def in_threads(task: Callable[[Part], Ints], parts: Sequence[Part]) -> Iterable[Ints]:
+    """Visit parts by threads of this process; the loops hold no lock."""
+    if len(parts) == 1:
+        return [task(parts[0])]
+    with ThreadPoolExecutor(max_workers=_threads()) as pool:
+        return list(pool.map(task, parts))
+
+
+def _threads() -> int:
+    """Return how many threads to use: as many as those of linear algebra may, or one a core."""
+    stated = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, int(stated))) if stated.isascii() and stated.isdigit() else cores
+
+
+def coded(codes: NDArray[Any], shape: Sequence[int], *, weights: Ints | None = None) -> Codes:
+    """Return codes of shape (n, d), each in the domain of its column, column by column in as few bytes as they need."""
+    columns = [np.ascontiguousarray(codes[:, place], dtype=_type_for(size)) for place, size in enumerate(shape)]
+    return Codes(tuple(columns), weights)
+
+
+def _type_for(size: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+
+
+def unit_weights(records: Records) -> Ints | None:
+    """Return the weight of each record, shape (n,); None where each is a unit of its own and weighs 1.
+
+    The r records of a unit share `WHOLE` evenly in whole numbers, in the order of the file: record j of them weighs
+    ``floor((j + 1) WHOLE / r) - floor(j WHOLE / r)``.
+    """
+    if records.owners is None:
+        return None
+    counts = np.bincount(records.owners)
+    order = np.argsort(records.owners, kind="stable")
+    starts = np.cumsum(counts) - counts
+    rank = np.empty(records.size, dtype=np.int64)
+    rank[order] = np.arange(records.size) - np.repeat(starts, counts)
+    size = counts[records.owners]
+    return (rank + 1) * WHOLE // size - rank * WHOLE // size
+
+
+def count_part(codes: Codes, request: Request) -> Ints:
+    """Return the tables of a request on some records, one after the other, flat.
+
+    Examples
+    --------
+    >>> codes = coded(np.array([[0, 1], [1, 1], [0, 0], [0, 1]]), (2, 2))
+    >>> count_part(codes, Request([(0, 1), (1,)], (2, 2), (None, None))).tolist()
+    [1, 2, 0, 1, 1, 3]
+
+    """
+    from accord.marginals.kernels import add_counts  # noqa: PLC0415 - compiled at its first use: slow to import
+
+    used = sorted({column for table in request.tables for column in table})
+    row_of = {column: row for row, column in enumerate(used)}
+    widest = max(map(len, request.tables))
+    axes = np.full((len(request.tables), widest), -1, dtype=np.int64)
+    strides = np.zeros((len(request.tables), widest), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(request.cells)]).astype(np.int64)
+    for place, table in enumerate(request.tables):
+        axes[place, : len(table)] = [row_of[column] for column in table]
+        sizes = [request.shape[column] for column in table]
+        strides[place, : len(table)] = [math.prod(sizes[axis + 1 :]) for axis in range(len(table))]
+    lookups = [
+        None if (lookup := request.lookups[column]) is None else lookup.astype(_type_for(request.shape[column]))
+        for column in used
+    ]
+    counts = np.zeros(starts[-1], dtype=np.int64)
+    groups = np.empty((len(used), min(_CHUNK, max(1, codes.size))), dtype=np.uint32)
+    ones = np.ones(groups.shape[1], dtype=np.int64)
+    for low in range(0, codes.size, _CHUNK):
+        piece = codes.between(low, low + _CHUNK)
+        for row, (column, lookup) in enumerate(zip(used, lookups, strict=True)):
+            here = piece.columns[column]
+            groups[row, : piece.size] = here if lookup is None else lookup[here]
+        weights = ones[: piece.size] if piece.weights is None else piece.weights
+        add_counts(groups, weights, axes, strides, starts, counts)
+    return counts
