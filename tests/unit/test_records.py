@@ -18,9 +18,9 @@ from accord.core.cells import as_number
 from accord.couplings import NormalLattice, RaceCoupling
 from accord.distributions import Categorical, Distribution
 from accord.errors import InvalidParameter, SchemaMismatch
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner
-from accord.learning import PrivateLearner, PrivateSampler, partition, traits
-from accord.learning.traits import read_for
+from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner, Learner, traits
+from accord.learners.traits import read_for
+from accord.learning import PrivateLearner, PrivateSampler, partition
 from accord.ledger import Ledger
 from accord.randomness import SharedRandomness
 from accord.synthesis import synthesise

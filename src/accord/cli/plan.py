@@ -13,6 +13,7 @@ from rich.text import Text
 from accord import __version__
 from accord.cli.document import as_json
 from accord.cli.guard import guarded
+from accord.core.coupling import Learner
 from accord.core.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.theory.planning import Plan, all_plans
@@ -58,7 +59,7 @@ def plan(
     input.
     """
     with guarded():
-        source = _learner(learner, dimension=dimension, categories=categories)
+        source, described = _learner(learner, dimension=dimension, categories=categories)
         asked = {"alpha": alpha, "beta": beta, "epsilon": epsilon, "delta": delta}
         plans = _plans(source, asked, method=method, recompute=recompute)
         repeated = _repeat(plans) if recompute else None
@@ -67,29 +68,28 @@ def plan(
         if json:
             content = {
                 "accord": __version__,
-                "learner": _described(source),
+                "learner": described,
                 **asked,
                 "plans": [_document(name, one) for name, one in plans.items()],
                 "recomputed": repeated,
             }
             sys.stdout.write(as_json(content))
         else:
-            _print(f"{_described(source)}, " + ", ".join(f"{k} {v}" for k, v in asked.items()), plans, repeated)
+            _print(f"{described}, " + ", ".join(f"{k} {v}" for k, v in asked.items()), plans, repeated)
 
 
-def _learner(name: str, *, dimension: int, categories: int) -> GaussianLearner | EmpiricalLearner:
+def _learner(name: str, *, dimension: int, categories: int) -> tuple[Learner, str]:
+    """Return the learner, and what its laws are in words."""
     if name == "normal":
-        return GaussianLearner(dimension=dimension)
+        return GaussianLearner(dimension=dimension), f"normal laws on R^{dimension}"
     if name != "categorical":
         raise InvalidParameter("--learner must be 'normal' or 'categorical'.")
     if not 2 <= categories <= 100_000:
         raise InvalidParameter("--categories must be from 2 to 100000.")
-    return EmpiricalLearner(range(categories))
+    return EmpiricalLearner(range(categories)), f"laws on {categories} labels"
 
 
-def _plans(
-    source: GaussianLearner | EmpiricalLearner, asked: dict[str, str], *, method: str, recompute: bool
-) -> dict[str, Plan]:
+def _plans(source: Learner, asked: dict[str, str], *, method: str, recompute: bool) -> dict[str, Plan]:
     if method == "all":
         plans = all_plans(source, **asked, recompute=recompute)
         if not plans:
@@ -125,12 +125,6 @@ def _repeat(plans: dict[str, Plan]) -> str | None:
     numbers = pivotal.certificate.numbers
     took = time.perf_counter() - start
     return f"{numbers['successes']} of {numbers['runs']} simulated releases succeeded, as stored ({took:.0f} s)"
-
-
-def _described(source: GaussianLearner | EmpiricalLearner) -> str:
-    if isinstance(source, GaussianLearner):
-        return f"normal laws on R^{source.dimension}"
-    return f"laws on {len(source.categories)} labels"
 
 
 def _document(name: str, one: Plan) -> dict[str, Any]:

@@ -12,12 +12,8 @@ from sklearn.mixture import GaussianMixture
 from accord.core.errors import InvalidParameter
 from accord.density.family import BlackBox, DensityFamily, NormalMixtures, NormalParameters
 from accord.density.release import PrivateModel
-from accord.learners import (
-    GaussianLearner,
-    MixtureLearner,
-    ScipyLearner,
-    SklearnLearner,
-)
+from accord.learners import ScipyLearner, SklearnLearner
+from accord.learners.traits import traits_of
 
 __all__ = [
     "family_of_estimator",
@@ -105,9 +101,10 @@ def _normal_mixtures(estimator: Any) -> NormalMixtures | None:  # noqa: ANN401 -
             raise InvalidParameter(f"estimator: covariance_type must be one of {', '.join(_KINDS)}.")
         _check_floor(estimator.reg_covar)
         return NormalMixtures(components=estimator.n_components, covariance=estimator.covariance_type)
-    if type(estimator) is MixtureLearner:
-        return NormalMixtures(components=estimator.components, covariance=estimator.covariance_type)
-    return NormalMixtures(components=1) if type(estimator) is GaussianLearner else None
+    known = traits_of(estimator)
+    if known.components is None:
+        return None
+    return NormalMixtures(components=known.components, covariance=known.covariance)
 
 
 def _check_floor(floor: Any) -> None:  # noqa: ANN401 - whatever the user gave
@@ -122,12 +119,10 @@ def _black_box(estimator: Any) -> BlackBox:  # noqa: ANN401 - anything
             f"estimator: {type(estimator).__name__} is for PrivateLearner; PrivateDensity is for columns of numbers."
         )
         raise InvalidParameter(message)
-    if isinstance(estimator, ScipyLearner):
-        return BlackBox(learner=estimator)
     if isinstance(estimator, str) or isinstance(getattr(estimator, "name", None), str):
         return BlackBox(learner=ScipyLearner(estimator))
     if not isinstance(estimator, type) and _takes_seed(estimator):
-        return BlackBox(learner=estimator, restarts=_RESTARTS)
+        return BlackBox(learner=estimator, restarts=_RESTARTS if traits_of(estimator).seeded else 1)
     return BlackBox(learner=SklearnLearner(estimator), restarts=_RESTARTS)
 
 

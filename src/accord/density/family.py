@@ -10,7 +10,7 @@ from accord.core import check as _check
 from accord.core.coupling import Distribution, Learner
 from accord.core.errors import InvalidParameter
 from accord.distributions import Mixture, Normal
-from accord.learners import ScipyLearner
+from accord.learners.traits import traits_of
 
 __all__ = [
     "BlackBox",
@@ -147,8 +147,8 @@ class BlackBox:
     @property
     def words(self) -> str:
         """Public words for a ledger."""
-        name = type(self.learner).__name__
-        return f"{name}, {self.learner.family}" if isinstance(self.learner, ScipyLearner) else name
+        own = traits_of(self.learner).words
+        return ", ".join(filter(None, (type(self.learner).__name__, own)))
 
 
 DensityFamily = NormalMixtures | BlackBox

@@ -25,7 +25,7 @@ from accord.core.shared import SharedRandomness
 from accord.density.refine.statistics import noise_for
 from accord.distributions import Piecewise
 from accord.distributions.protocol import OnALine
-from accord.learners import ScipyLearner
+from accord.learners.traits import traits_of
 from accord.noise.discrete_gaussian import DiscreteGaussian
 
 __all__ = [
@@ -68,7 +68,7 @@ def fit_to_points(
     Normal(mean=(2.0,), covariance=((1.0,),))
 
     """
-    usable = points[_supported(learner, points)]
+    usable = points[traits_of(learner).reached(points)]
     ordered = usable[shared.stream("order").permutation(len(usable))]
     laws = fit_all(learner, [ordered] * fits, shared=shared, n_jobs=n_jobs)
     scored = [(_score(law, ordered), -number, law) for number, law in enumerate(laws) if law is not None]
@@ -110,23 +110,6 @@ def _fit(learner: Learner, points: _Floats, seed: int) -> Distribution | None:
 
 def _score(law: Distribution, points: _Floats) -> float:
     return alone(lambda: float(np.mean(law.log_density(points))), failed=-np.inf)
-
-
-def _supported(learner: Learner, points: _Floats) -> NDArray[np.bool_]:
-    """Return which points a law of the learner can reach whatever its free parameters, shape (m,)."""
-    fixed = dict(learner.fixed) if isinstance(learner, ScipyLearner) else {}
-    if not isinstance(learner, ScipyLearner) or "loc" not in fixed:
-        return np.ones(len(points), dtype=bool)
-    family = getattr(importlib.import_module("scipy.stats"), learner.family)
-    unit = fixed.get("scale")
-    low, high = float(family.a), float(family.b)
-    if unit is None:  # an end at 0 stays, others move with the scale
-        low, high = (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
-    else:
-        low, high = low * unit, high * unit
-    offset = points[:, 0] - fixed["loc"]
-    found: NDArray[np.bool_] = (offset > low) & (offset < high)
-    return found
 
 
 def _joblib() -> Any:  # noqa: ANN401 - a module
@@ -397,7 +380,7 @@ def search(
     """
     edges, present = centre + scale * cells.edges, cells.present
     law, size = opening, float(_FIRST)
-    most = float(_MOST_OF_QUICK if isinstance(learner, ScipyLearner) else _MOST_EVALUATIONS)
+    most = float(_MOST_OF_QUICK if traits_of(learner).quick else _MOST_EVALUATIONS)
     masses = cell_masses(law, edges)
     for number in range(_MOST_ROUNDS):
         key = shared.child("round", number)

@@ -1,5 +1,6 @@
 """Laws on a public list of labels by counting."""
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -9,11 +10,15 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.cells import Cells
+from accord.core.coupling import Coupling
 from accord.core.errors import FitFailed, InvalidParameter
 from accord.core.exact import Number
+from accord.couplings.atom_race import AtomRace
+from accord.couplings.race import RaceCoupling
 from accord.distributions import Categorical
 from accord.distributions.categorical import as_labels, label_indices
 from accord.learners.tables import records_for, smoothed, tuple_total_variation
+from accord.learners.traits import Family, Traits
 
 __all__ = ["EmpiricalLearner"]
 
@@ -61,6 +66,11 @@ class EmpiricalLearner:
                 "whole numbers."
             )
         object.__setattr__(self, "categories", labels)
+
+    @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return _OfLabels(columns=1, labels=self.categories, formulas=True, seeded=False)
 
     def fit(self, records: NDArray[Any], *, seed: int) -> Categorical:  # noqa: ARG002 - nothing here is random
         """Return the law of the labels.
@@ -119,3 +129,36 @@ class EmpiricalLearner:
         size = _check.integer("records", records, least=1)
         block = _check.integer("block_size", block_size, least=1)
         return tuple_total_variation(size, block, cells=len(self.categories))
+
+
+_MOST_VECTORS = 200_000
+_USUAL_DRAWS = 32
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfLabels(Traits):
+    """Laws on a public list of labels: a race for tuples as long as their vectors of counts can be listed."""
+
+    labels: tuple[Hashable, ...]
+
+    def family(self, columns: int) -> Family:
+        if columns != 1:
+            raise InvalidParameter("data must have 1 column for EmpiricalLearner.")
+        free = max(1, len(self.labels) - 1)
+        return Family(
+            coupling=RaceCoupling(self.labels),
+            least_block=1,
+            usual_block=5,
+            usual_draws=_USUAL_DRAWS,
+            least_tuple=1,
+            agreeing_ratio=min(3.0, 10.0 / free**2),
+            typical_error=0.5 * free**0.5,
+        )
+
+    def joint_coupling(self, records: int) -> Coupling | None:
+        few = math.comb(records + len(self.labels) - 1, records) <= _MOST_VECTORS
+        return RaceCoupling(self.labels, most_vectors=_MOST_VECTORS) if few else None
+
+    def single_coupling(self, *, record_by_record: bool) -> Coupling:
+        return AtomRace(record_by_record=True) if record_by_record else RaceCoupling(self.labels)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -9,11 +10,17 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.cells import Cells
+from accord.core.coupling import Coupling, Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
+from accord.couplings.lattice.hashed import HashedLattice
+from accord.couplings.lattice.normal import NormalLattice
+from accord.couplings.normal_reference import NormalReference
+from accord.couplings.shift_rounding import ShiftRounding
 from accord.distributions import Normal
 from accord.learners.normal_sizes import expected_kl, least_records
 from accord.learners.tables import fail, finite_rows
+from accord.learners.traits import Family, Traits
 
 __all__ = ["GaussianLearner"]
 
@@ -58,6 +65,13 @@ class GaussianLearner:
     def __post_init__(self) -> None:
         if self.dimension is not None:
             object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=1000))
+
+    @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return _OfNormals(
+            columns=self.dimension, components=1, formulas=True, pivotal=True, seeded=False, own_reference=True
+        )
 
     def fit(self, records: NDArray[Any], *, seed: int) -> Normal:  # noqa: ARG002 - nothing here is random
         """Return the normal law fitted to the records that are finite.
@@ -188,3 +202,56 @@ def _refuse_collinear(covariance: _Floats) -> None:
     least = 64 * len(covariance) * np.finfo(np.float64).eps
     if shares is None or not (shares > least).all():
         fail("columns are constant or collinear up to rounding", law=_LAW)
+
+
+_RATIO = {1: 0.6, 2: 0.3, 3: 0.35, 4: 0.22, 5: 0.11, 6: 0.06, 7: 0.035, 8: 0.025}
+_BLOCK = {6: 140, 7: 260, 8: 400}
+_ERROR = {1: 0.45, 2: 0.76, 3: 0.5, 4: 0.85, 5: 1.1, 6: 1.45, 7: 1.75, 8: 2.0}
+"""By number of columns, found by simulation (``benchmarks/sizes.py``)."""
+_MOST_OF_FAMILY, _MOST_JOINTLY, _MOST_SINGLY = 2, 3, 12
+_FEW_DRAWS, _MANY_DRAWS = 32, 1000  # a draw of rounding costs next to nothing
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfNormals(Traits):
+    """Normal laws: a lattice in few columns, rounded parameters in more, and wide normal laws about a released one."""
+
+    def family(self, columns: int) -> Family:
+        if self.columns not in {None, columns}:
+            raise InvalidParameter(f"data must have {self.columns} columns, as many as the learner.")
+        if columns not in _RATIO:
+            message = f"GaussianLearner is coupled for one to {max(_RATIO)} columns by default, not for {columns}."
+            raise InvalidParameter(message)
+        few = columns <= _MOST_OF_FAMILY
+        coupling = NormalLattice(dimension=columns) if few else ShiftRounding(dimension=columns)
+        return Family(
+            coupling=coupling,
+            least_block=columns + 2,
+            usual_block=_BLOCK.get(columns, 20 * columns),
+            usual_draws=_FEW_DRAWS if few else _MANY_DRAWS,
+            least_tuple=coupling.least_records,
+            agreeing_ratio=_RATIO[columns],
+            typical_error=_ERROR[columns],
+        )
+
+    def joint_coupling(self, records: int) -> Coupling | None:
+        if self.columns is None or self.columns > _MOST_JOINTLY:
+            return None
+        lattice = NormalLattice(dimension=self.columns)
+        return lattice if records >= lattice.least_records else None
+
+    def single_coupling(self, *, record_by_record: bool) -> Coupling | None:
+        if self.columns is None or self.columns > _MOST_SINGLY:
+            return None
+        return HashedLattice(dimension=self.columns, record_by_record=record_by_record)
+
+    def reference(self, coarse: Distribution, *, strength: Fraction) -> NormalReference | None:
+        return NormalReference(coarse, strength=strength) if type(coarse) is Normal else None
+
+    def check_reference(self, columns: int, *, records: int, strength: Fraction) -> None:
+        if records <= columns:
+            raise InvalidParameter(f"records must be at least {columns + 1} for normal laws of {columns} columns.")
+        if strength <= columns:
+            message = f"strength must be above {columns}: larger blocks, or more records in the first stage."
+            raise InvalidParameter(message)

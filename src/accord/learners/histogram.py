@@ -8,10 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
 from accord.core.cells import Cells
+from accord.core.coupling import Coupling
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
+from accord.couplings.lattice.hashed import HashedLattice
 from accord.distributions import Piecewise
 from accord.learners.tables import fail, number_table, records_for, smoothed, tuple_total_variation
+from accord.learners.traits import Traits
 
 __all__ = ["HistogramLearner"]
 
@@ -66,6 +69,11 @@ class HistogramLearner:
         if ends.ndim != 1 or len(ends) < 2:
             raise InvalidParameter("edges must be a list of at least two increasing numbers.")
         object.__setattr__(self, "edges", Piecewise(ends, np.ones(len(ends) - 1)).edges)
+
+    @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return _OfBins(columns=1, formulas=True, seeded=False)
 
     @property
     def bins(self) -> int:
@@ -127,3 +135,12 @@ class HistogramLearner:
         size = _check.integer("records", records, least=1)
         block = _check.integer("block_size", block_size, least=1)
         return tuple_total_variation(size, block, cells=self.bins)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfBins(Traits):
+    """Laws with bounded densities on the line."""
+
+    def single_coupling(self, *, record_by_record: bool) -> Coupling:
+        return HashedLattice(dimension=1, record_by_record=record_by_record)

@@ -14,6 +14,7 @@ from accord.core.shared import SharedRandomness
 from accord.distributions import Mixture
 from accord.learners.estimators import as_law, one_thread, parameters, quiet, scikit_module
 from accord.learners.tables import fail, finite_rows
+from accord.learners.traits import Traits
 
 __all__ = ["MixtureLearner"]
 
@@ -88,6 +89,11 @@ class MixtureLearner:
             raise InvalidParameter("regularisation must be above 0 and at most 1.")
         object.__setattr__(self, "regularisation", share)
         scikit_module("mixture")  # now, and not in each block, where it would be an abstention
+
+    @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return Traits(components=self.components, covariance=self.covariance_type)
 
     def least_records(self, dimension: int) -> int:
         """Return the number of records below which there is no fit: one for each free direction of a component.

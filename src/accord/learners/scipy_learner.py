@@ -15,6 +15,7 @@ from accord.core.errors import InvalidParameter
 from accord.distributions import ScipyLaw
 from accord.learners.estimators import quiet
 from accord.learners.tables import fail, finite_rows
+from accord.learners.traits import Traits
 
 __all__ = ["ScipyLearner"]
 
@@ -77,6 +78,11 @@ class ScipyLearner:
         values = _usual(found) if fixed is None else _given(fixed, found)
         object.__setattr__(self, "family", found.name)
         object.__setattr__(self, "fixed", tuple(sorted(values.items())))
+
+    @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return _OfScipy(words=self.family, fixed=self.fixed, seeded=False, quick=True)
 
     def least_records(self, dimension: int) -> int:
         """Return the number of records below which there is no fit: one more than there are free parameters.
@@ -221,3 +227,27 @@ def _number(value: object) -> float:
 
 def _refuse(message: str) -> NoReturn:
     raise InvalidParameter(message)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfScipy(Traits):
+    """Laws of one family of scipy, some of whose parameters are fixed."""
+
+    fixed: tuple[tuple[str, float], ...]
+
+    def reached(self, points: _Floats) -> NDArray[np.bool_]:
+        """Return the points in the support of a law of the family, whatever its free parameters."""
+        fixed = dict(self.fixed)
+        if "loc" not in fixed:
+            return np.ones(len(points), dtype=bool)
+        family = _family(self.words)
+        unit = fixed.get("scale")
+        low, high = float(family.a), float(family.b)
+        if unit is None:  # an end at 0 stays, others move with the scale
+            low, high = (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
+        else:
+            low, high = low * unit, high * unit
+        offset = points[:, 0] - fixed["loc"]
+        found: NDArray[np.bool_] = (offset > low) & (offset < high)
+        return found

@@ -18,8 +18,8 @@ from accord.core.release import NoAnswer, NoAnswerType, Release
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.core.verdict import Verdict, judge, within_larger
-from accord.learning.sampler import PrivateSampler, family_of, learn_again, of_blocks
-from accord.learning.traits import columns_of, least_records, read_for
+from accord.learners.traits import columns_of, family_of, least_records, read_for
+from accord.learning.sampler import PrivateSampler, learn_again, of_blocks
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 

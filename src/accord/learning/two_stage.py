@@ -29,14 +29,12 @@ from accord.core.shared import SharedRandomness, require_shared
 from accord.core.spending import spending
 from accord.core.stable_mode import StableMode
 from accord.core.verdict import judge, within_larger
-from accord.couplings import ModelReference, NormalReference, TwoStageCoupling, widened
+from accord.couplings import ModelReference, TwoStageCoupling, widened
 from accord.couplings.two_stage import WideReference
-from accord.distributions import Normal
-from accord.learners import GaussianLearner
+from accord.learners.traits import least_records, read_for, traits_of
 from accord.learning.learner import PrivateLearner
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.learning.sampler import PrivateSampler
-from accord.learning.traits import least_records, read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 
@@ -177,6 +175,7 @@ class TwoStageSampler:
 
     Examples
     --------
+    >>> from accord.learners import GaussianLearner
     >>> from accord.couplings import ShiftRounding
     >>> first = CoarseVotes(coupling=ShiftRounding(dimension=3), records=100, draws=500)
     >>> sampler = TwoStageSampler(
@@ -340,7 +339,7 @@ class TwoStageSampler:
         elif isinstance(self.first, PrivateLearner):
             self.first.check(given.units, columns=columns)
             self.first.rehearse(given.units, columns=columns, named_units=named)
-        if isinstance(self.learner, GaussianLearner) and self.reference is None:
+        if self.reference is None and traits_of(self.learner).own_reference:
             return
         rehearse_votes(
             self.learner,
@@ -415,8 +414,9 @@ class TwoStageSampler:
     def _reference(self, coarse: Distribution, *, strength: Fraction, shared: SharedRandomness) -> WideReference:
         if self.reference is not None:
             return self.reference(coarse)
-        if isinstance(self.learner, GaussianLearner) and type(coarse) is Normal:
-            return NormalReference(coarse, strength=strength)
+        own = traits_of(self.learner).reference(coarse, strength=strength)
+        if own is not None:
+            return own
 
         def fit(sample: NDArray[Any], *, seed: int) -> Any:  # noqa: ANN401 - a law, or an abstention
             return self.isolation.fit(self.learner, sample, seed=seed)
@@ -444,13 +444,8 @@ class TwoStageSampler:
             raise NotEnoughRecords(message, needed=needed, present=given.units)
 
     def _refuse_short_tuples(self, dimension: int, *, strength: Fraction) -> None:
-        if not isinstance(self.learner, GaussianLearner) or self.reference is not None:
-            return
-        if self.records <= dimension:
-            raise InvalidParameter(f"records must be at least {dimension + 1} for normal laws of {dimension} columns.")
-        if strength <= dimension:
-            message = f"strength must be above {dimension}: larger blocks, or more records in the first stage."
-            raise InvalidParameter(message)
+        if self.reference is None:
+            traits_of(self.learner).check_reference(dimension, records=self.records, strength=strength)
 
     def _summary(self) -> str:
         """Public words for a ledger."""

@@ -18,9 +18,8 @@ from accord.core.records import Records
 from accord.core.release import Composed, NoAnswerType, Stage
 from accord.core.shared import SharedRandomness
 from accord.core.verdict import judge, within_larger
+from accord.learners.traits import Family, family_of, read_for
 from accord.learning.learner import PrivateLearner
-from accord.learning.sampler import Family, family_of
-from accord.learning.traits import read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 

@@ -23,9 +23,8 @@ from accord.core.shared import SharedRandomness, require_shared
 from accord.core.spending import spending
 from accord.core.verdict import judge, within_larger
 from accord.distributions.categorical import label_array
-from accord.learners import EmpiricalLearner
+from accord.learners.traits import columns_of, least_records, listed_laws, read_for, traits_of
 from accord.learning.sampler import PrivateSampler, learn_again
-from accord.learning.traits import columns_of, least_records, read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.grand import require_premises, single_coupling
@@ -83,6 +82,7 @@ class AgnosticPrivateLearner:
 
     Examples
     --------
+    >>> from accord.learners import EmpiricalLearner
     >>> learner = AgnosticPrivateLearner(
     ...     EmpiricalLearner(["no", "yes"]), agnostic_factor=1, alpha="0.5", beta="0.5", epsilon=1, delta="1e-6"
     ... )
@@ -315,10 +315,11 @@ class AgnosticPrivateLearner:
 
 def _stand_in(learner: Learner) -> tuple[Any, ...] | None:
     """Return a public record that the learner can read, None for zeros."""
-    if isinstance(learner, EmpiricalLearner):
-        return (learner.categories[0],)
-    candidates = getattr(learner, "candidates", None)
-    if columns_of(learner) is None or not candidates:
+    labels = traits_of(learner).labels
+    if labels is not None:
+        return labels[:1]
+    candidates = listed_laws(learner)
+    if not candidates:
         return None
     return tuple(candidates[0].sample(1, SharedRandomness("stand-in").stream("record"))[0])
 

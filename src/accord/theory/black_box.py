@@ -24,10 +24,9 @@ from accord.core.verdict import judge, within_larger
 from accord.couplings import ParameterRounding, ShiftRounding
 from accord.distributions import Categorical, PointMass
 from accord.distributions.categorical import label_array, label_indices
-from accord.learners import EmpiricalLearner
+from accord.learners.traits import columns_of, read_for, traits_of
 from accord.learning.learner import PrivateLearner
 from accord.learning.sampler import PrivateSampler
-from accord.learning.traits import columns_of, read_for
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.grand import joint_coupling, require_premises, tuple_coupling
@@ -232,13 +231,19 @@ def _joint(learner: Learner, *, records: int) -> Coupling:
     raise InvalidParameter(message)
 
 
+def _labels(learner: Learner, *, method: str) -> tuple[Hashable, ...]:
+    labels = traits_of(learner).labels
+    if labels is None:
+        raise InvalidParameter(f"sizes certified by method {method} are for EmpiricalLearner.")
+    return labels
+
+
 def _rounded(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain data
-    if not isinstance(learner, EmpiricalLearner):
-        raise InvalidParameter("sizes certified by method B are for EmpiricalLearner.")
-    frequencies = Frequencies(learner.categories)
+    labels = _labels(learner, method="B")
+    frequencies = Frequencies(labels)
     return Recipe(
         fitted=frequencies,
-        again=CellModel(learner.categories),
+        again=CellModel(labels),
         coupling=ParameterRounding(widths=[float(numbers["width"])] * frequencies.coordinates),
         epsilon=Fraction(numbers["epsilon"]),
         delta=Fraction(numbers["delta"]),
@@ -246,13 +251,12 @@ def _rounded(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain 
 
 
 def _roots(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain data
-    if not isinstance(learner, EmpiricalLearner):
-        raise InvalidParameter("sizes certified by method D are for EmpiricalLearner.")
+    labels = _labels(learner, method="D")
     mean_size, floor = float(numbers["mean_size"]), float(numbers["floor"])
     return Recipe(
-        fitted=Roots(learner.categories, mean_size, floor),
-        again=RootModel(learner.categories, mean_size, floor),
-        coupling=ParameterRounding(widths=[float(numbers["width"])] * len(learner.categories)),
+        fitted=Roots(labels, mean_size, floor),
+        again=RootModel(labels, mean_size, floor),
+        coupling=ParameterRounding(widths=[float(numbers["width"])] * len(labels)),
         epsilon=Fraction(numbers["epsilon"]),
         delta=Fraction(numbers["delta"]),
     )

@@ -14,7 +14,7 @@ from accord.accounting.of_stages import settled
 from accord.core import check as _check
 from accord.core.alone import alone
 from accord.core.blocks import Progress, child_key
-from accord.core.coupling import Coupling, Distribution, Learner, Measure
+from accord.core.coupling import Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP
@@ -25,15 +25,13 @@ from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.core.spending import spending
 from accord.core.verdict import judge, within_larger
-from accord.distributions import Categorical, on_a_line
+from accord.distributions import Categorical
 from accord.distributions.categorical import label_keys
 from accord.laws import estimate_total_variation, total_variation
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
-from accord.learning.traits import read_for
+from accord.learners.traits import read_for, traits_of
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 from accord.theory.black_box import BlackBoxPrivateLearner
-from accord.theory.minimum_distance import MinimumDistanceLearner
 from accord.theory.parts import cut_into_parts, not_enough, of_one_part, together
 from accord.theory.planning import plan
 from accord.theory.planning.plan import Method, Plan
@@ -401,13 +399,4 @@ class BoostedPrivateLearner:
 
 def _default_margin(learner: Learner) -> Fraction:
     """Return 0 where all laws that the learner gives have formulas for their total variation."""
-    known = isinstance(learner, (EmpiricalLearner, HistogramLearner, GaussianLearner))
-    listed = isinstance(learner, MinimumDistanceLearner) and all(map(_has_formulas, learner.candidates))
-    return Fraction(0) if known or listed else _MARGIN
-
-
-def _has_formulas(law: Distribution) -> bool:
-    """Whether the total variation of this law and others of the kind is worked out by formula, whatever the pair."""
-    if isinstance(law, Categorical):
-        return True
-    return law.measure is Measure.LEBESGUE and on_a_line(law) is not None
+    return Fraction(0) if traits_of(learner).formulas else _MARGIN

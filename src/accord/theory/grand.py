@@ -21,10 +21,9 @@ from accord.core.coupling import (
 from accord.core.errors import InvalidParameter
 from accord.core.points import Ballots, PointsCoupling, points_of, votes_on
 from accord.core.shared import SharedRandomness
-from accord.couplings import AtomRace, HashedLattice, NormalLattice, RaceCoupling, RecordByRecord
+from accord.couplings import AtomRace, HashedLattice, RecordByRecord
 from accord.distributions import Atoms, Bounded, Categorical, Mixture, PointMass
-from accord.learners import EmpiricalLearner, GaussianLearner, HistogramLearner
-from accord.learning.traits import listed_laws
+from accord.learners.traits import listed_laws, traits_of
 from accord.theory.couplings.poisson import PoissonCoupling
 
 __all__ = [
@@ -152,23 +151,14 @@ class _Listed:
         return self.inner.decode(draw, key)
 
 
-_MOST_VECTORS = 200_000
 _MOST_DIMENSION = 12
-_LATTICE_MOST = 3
 _LARGEST_LOG = math.log(1000.0)
 """A law reads as many points on average; beyond 16 times that it would abstain, with probability exp(-16)."""
 
 
 def joint_coupling(learner: Learner, *, records: int) -> Coupling | None:
     """Return a coupling of whole tuples: two blocks part with probability at most ``2 t / (1 + t)``, t of tuples."""
-    match learner:
-        case EmpiricalLearner(categories=labels) if math.comb(records + len(labels) - 1, records) <= _MOST_VECTORS:
-            return RaceCoupling(labels, most_vectors=_MOST_VECTORS)
-        case GaussianLearner(dimension=int(dimension)) if dimension <= _LATTICE_MOST:
-            lattice = NormalLattice(dimension=dimension)
-            return lattice if records >= lattice.least_records else None
-        case _:
-            return None
+    return traits_of(learner).joint_coupling(records)
 
 
 def tuple_coupling(learner: Learner, *, records: int) -> Coupling:
@@ -195,15 +185,9 @@ def single_coupling(learner: Learner, *, record_by_record: bool = False) -> Coup
         If none is known for this learner: pass one as ``coupling=``.
 
     """
-    match learner:
-        case EmpiricalLearner(categories=labels):
-            return AtomRace(record_by_record=True) if record_by_record else RaceCoupling(labels)
-        case GaussianLearner(dimension=int(dimension)) if dimension <= _MOST_DIMENSION:
-            return HashedLattice(dimension=dimension, record_by_record=record_by_record)
-        case HistogramLearner():
-            return HashedLattice(dimension=1, record_by_record=record_by_record)
-        case _:
-            pass
+    known = traits_of(learner).single_coupling(record_by_record=record_by_record)
+    if known is not None:
+        return known
     candidates = listed_laws(learner)
     if candidates and all(map(_lists_atoms, candidates)):
         return ListedLaws(inner=AtomRace(record_by_record=record_by_record), candidates=candidates)

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.cells import Cells
-from accord.core.coupling import Distribution
+from accord.core.coupling import Distribution, Measure
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.shared import SharedRandomness
-from accord.distributions import Categorical, log_densities
+from accord.distributions import Categorical, log_densities, on_a_line
 from accord.distributions.categorical import label_indices, label_keys
 from accord.laws import FiniteLaw
 from accord.learners.tables import fail, number_table
+from accord.learners.traits import Traits
 from accord.theory.yatracos import PublicSets, cell_sets, cut_line, line_laws
 
 __all__ = [
@@ -255,6 +256,13 @@ class MinimumDistanceLearner:
         return "labels" if self._labels else "numbers"
 
     @property
+    def traits(self) -> Traits:
+        """What is public of its laws."""
+        return Traits(
+            columns=self.candidates[0].dimension, formulas=all(map(_has_formulas, self.candidates)), seeded=False
+        )
+
+    @property
     def agnostic_factor(self) -> int:
         """C in ``C OPT + alpha``: 3."""
         return 3
@@ -403,3 +411,10 @@ def _public_sets(laws: tuple[Distribution, ...], *, draws: int, gap: float) -> P
         cells, masses, found = cut_line(on_line, gap=gap)
         return cell_sets(cells, masses, error=_EXACT, gap=found + cells.count * _LEAST, least=_LEAST)
     return simulated_sets(laws, draws=draws)
+
+
+def _has_formulas(law: Distribution) -> bool:
+    """Whether the total variation of this law and others of the kind is worked out by formula, whatever the pair."""
+    if isinstance(law, Categorical):
+        return True
+    return law.measure is Measure.LEBESGUE and on_a_line(law) is not None

@@ -10,7 +10,7 @@ from typing import Any, Literal, final
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
-from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learners.traits import traits_of
 from accord.theory.planning.certificate import Certificate
 from accord.theory.planning.certified import TupleVariation, plan_rounded, plan_single
 from accord.theory.planning.pivots import certify_normal, stored_pivot
@@ -194,7 +194,8 @@ def all_plans(
             try:
                 found.append(_by_theorem(sample_complexity, request, kind, 3))
             except InvalidParameter:
-                if type(sample_complexity) not in (EmpiricalLearner, GaussianLearner):
+                known = traits_of(sample_complexity)
+                if known.labels is None and not known.pivotal:
                     raise  # else its own m ends there, and the other methods go on
     found += _certified(sample_complexity, request, recompute=recompute, everything=True)
     return {one.certificate.method: one for one in found}
@@ -250,11 +251,12 @@ def _certified(source: object, request: _Request, *, recompute: bool, everything
     """Return the plans of B and C where they apply; of A where neither does, or if all are wanted."""
     found: list[Certificate | None] = []
     if float(request.delta) <= math.expm1(float(request.epsilon) / 2):
-        if type(source) is EmpiricalLearner and len(source.categories) > 1:
-            found.append(_rounded_atoms(len(source.categories), request))
-            found.append(_rounded_roots(len(source.categories), request))
-        if type(source) is GaussianLearner and source.dimension is not None:
-            found.append(_pivotal(source.dimension, request, recompute=recompute))
+        known = traits_of(source)
+        if known.labels is not None and len(known.labels) > 1:
+            found.append(_rounded_atoms(len(known.labels), request))
+            found.append(_rounded_roots(len(known.labels), request))
+        if known.pivotal and known.columns is not None:
+            found.append(_pivotal(known.columns, request, recompute=recompute))
     if everything or not any(found):
         found.insert(0, _one_draw(source, request))
     certificates = [one for one in found if one is not None and one.verify()]
