@@ -19,7 +19,6 @@ from accord.core.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
 from accord.reports import RELEASE_FORMAT, check_release, taken_at_word
 from accord.theory.planning import Certificate, Plan
-from accord.theory.planning.certificate import THEOREMS
 
 __all__ = ["check"]
 
@@ -132,10 +131,9 @@ _BESIDES = {"accord", "learner", "plans", "recomputed", "name", "method", "numbe
 def _contradictions(entry: Mapping[str, Any], content: Mapping[str, Any], certificate: Certificate) -> list[str]:
     """Return the keys of a plan, and of the file around it, that say something else than the plan's certificate."""
     numbers = certificate.numbers
-    theorem = certificate.method in THEOREMS
     if entry is content and "blocks" not in entry:  # a certificate by itself
         return []
-    plan = Plan.of(certificate, method="theorem" if theorem else "certified")
+    plan = Plan.of(certificate)
     wrong = [key for key in _SIZES if key in entry and entry[key] != getattr(plan, key)]
     if "name" in entry and entry.get("method") != plan.method:
         wrong.append("method")

@@ -19,17 +19,10 @@ from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.theory.planning import Plan, all_plans
 from accord.theory.planning import plan as one_plan
 from accord.theory.planning.plots import plot_plans
+from accord.theory.planning.verify import Proof
 
 __all__ = ["plan"]
 
-_NAMES = {
-    "L9": "theorem (L9)",
-    "L10": "theorem, boosted (L10)",
-    "A": "certified A: one draw",
-    "B": "certified B: frequencies",
-    "C": "certified C: pivotal",
-    "D": "certified D: roots",
-}
 _COLUMNS = ("method", "n", "k", "b", "l", "R", "T")
 
 
@@ -116,7 +109,7 @@ def _plans(source: Learner, asked: dict[str, str], *, method: str, recompute: bo
 
 def _repeat(plans: dict[str, Plan]) -> str | None:
     """Run the simulation behind method C again, from its seed."""
-    pivotal = plans.get("C")
+    pivotal = plans.get(Proof.PIVOTAL)
     if pivotal is None:
         return None
     start = time.perf_counter()
@@ -147,7 +140,7 @@ def _print(title: str, plans: dict[str, Plan], repeated: str | None) -> None:
     best = min(plans, key=lambda name: plans[name].records)
     rows = [
         (
-            _NAMES[name],
+            Proof(name).words,
             *map(_number, (p.records, p.blocks, p.block_size, p.synthetic_records, p.draws, p.parts)),
         )
         for name, p in plans.items()
@@ -165,7 +158,7 @@ def _print(title: str, plans: dict[str, Plan], repeated: str | None) -> None:
         for name, row in zip(plans, rows, strict=True):
             grid.add_row(*(Text(cell) for cell in row), style="bold" if name == best else None)
         console.print(grid)
-    asked = plans["L9"].certificate.numbers["calls"] if "L9" in plans else []
+    asked = plans[Proof.BLACK_BOX].certificate.numbers["calls"] if Proof.BLACK_BOX in plans else []
     for accuracy, failure, answer in asked:
         print(f"  m({accuracy:.3g}, {failure:.3g}) = {_number(answer)}")
     if repeated:

@@ -34,6 +34,7 @@ from accord.theory.parts import RecordsUse, block_size_for, leave_out, not_enoug
 from accord.theory.planning import plan as plan_sizes
 from accord.theory.planning.plan import Method, Plan
 from accord.theory.planning.theorems import TheoremSizes, theorem_sizes
+from accord.theory.planning.verify import Proof
 
 __all__ = [
     "BlackBoxPrivateLearner",
@@ -202,17 +203,18 @@ def recipe_for(
     """
     numbers = plan.certificate.numbers
     method = plan.certificate.method
-    if method in {"B", "C", "D"}:
+    own = _WITH_COUPLINGS_OF_THEIR_OWN.get(method)
+    if own is not None:
         if coupling is not None:
             raise InvalidParameter(f"coupling must be left out: sizes certified by method {method} have their own.")
-        return {"B": _rounded, "C": _pivotal, "D": _roots}[method](learner, numbers)
-    if method == "L9":
+        return own(learner, numbers)
+    if method == Proof.BLACK_BOX:
         delta = Fraction(numbers["delta_used"])
         chosen = coupling or tuple_coupling(learner, records=plan.synthetic_records)
     else:
         chosen = coupling or _joint(learner, records=plan.synthetic_records)
     if coupling is not None:
-        by_tuples = method != "L9" and callable(getattr(learner, "tuple_total_variation", None))
+        by_tuples = method != Proof.BLACK_BOX and callable(getattr(learner, "tuple_total_variation", None))
         require_premises(coupling, records=plan.synthetic_records, whole_tuples=by_tuples)
     return Recipe(fitted=learner, again=learner, coupling=chosen, epsilon=epsilon, delta=delta)
 
@@ -231,7 +233,7 @@ def _joint(learner: Learner, *, records: int) -> Coupling:
     raise InvalidParameter(message)
 
 
-def _labels(learner: Learner, *, method: str) -> tuple[Hashable, ...]:
+def _labels(learner: Learner, method: Proof) -> tuple[Hashable, ...]:
     labels = traits_of(learner).labels
     if labels is None:
         raise InvalidParameter(f"sizes certified by method {method} are for EmpiricalLearner.")
@@ -239,7 +241,7 @@ def _labels(learner: Learner, *, method: str) -> tuple[Hashable, ...]:
 
 
 def _rounded(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain data
-    labels = _labels(learner, method="B")
+    labels = _labels(learner, Proof.FREQUENCIES)
     frequencies = Frequencies(labels)
     return Recipe(
         fitted=frequencies,
@@ -251,7 +253,7 @@ def _rounded(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain 
 
 
 def _roots(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain data
-    labels = _labels(learner, method="D")
+    labels = _labels(learner, Proof.ROOTS)
     mean_size, floor = float(numbers["mean_size"]), float(numbers["floor"])
     return Recipe(
         fitted=Roots(labels, mean_size, floor),
@@ -270,6 +272,13 @@ def _pivotal(learner: Learner, numbers: Any) -> Recipe:  # noqa: ANN401 - plain 
         epsilon=Fraction(numbers["epsilon_simulated"]),
         delta=Fraction(numbers["delta_simulated"]),
     )
+
+
+_WITH_COUPLINGS_OF_THEIR_OWN: dict[str, Callable[[Learner, Any], Recipe]] = {
+    Proof.FREQUENCIES: _rounded,
+    Proof.PIVOTAL: _pivotal,
+    Proof.ROOTS: _roots,
+}
 
 
 @final

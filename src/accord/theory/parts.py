@@ -19,6 +19,7 @@ from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.theory.planning.certificate import Certificate
 from accord.theory.planning.plan import Plan
+from accord.theory.planning.verify import Proof
 
 __all__ = [
     "RecordsUse",
@@ -164,9 +165,14 @@ def block_size_for(plan: Plan | None, *, units: int, blocks: int) -> int:
     certificate is worked out again at the larger size, and verified. A simulation (C) speaks of its own b alone.
     """
     largest = units // blocks
-    if plan is None or plan.method == "theorem" or plan.certificate.method == "A" or largest <= plan.block_size:
+    if (
+        plan is None
+        or plan.method == "theorem"
+        or plan.certificate.method == Proof.ONE_DRAW
+        or largest <= plan.block_size
+    ):
         return largest
-    if plan.certificate.method == "B":
+    if plan.certificate.method == Proof.FREQUENCIES:
         two = int(plan.certificate.numbers["labels"]) == 2
         tried = min(largest, max(plan.block_size, _MOST_OF_TWO)) if two else largest
         if _verifies(plan.certificate.to_json(), tried):

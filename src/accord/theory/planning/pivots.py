@@ -162,7 +162,7 @@ def certify_normal(
     Returns
     -------
     dict
-        Plain data, the numbers of a "C" certificate.
+        Plain data, the numbers of a certificate of method C.
 
     Raises
     ------

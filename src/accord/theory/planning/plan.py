@@ -22,6 +22,7 @@ from accord.theory.planning.theorems import (
     checked_complexity,
     theorem_sizes,
 )
+from accord.theory.planning.verify import THEOREMS, Proof
 
 __all__ = ["LearnerKind", "Method", "Plan", "all_plans", "plan"]
 
@@ -60,7 +61,7 @@ class Plan:
     method: Method
 
     @classmethod
-    def of(cls, certificate: Certificate, *, method: Method) -> "Plan":
+    def of(cls, certificate: Certificate) -> "Plan":
         """Return the plan whose certificate this is."""
         numbers = certificate.numbers
         return cls(
@@ -71,7 +72,7 @@ class Plan:
             parts=int(numbers.get("parts", 1)),
             draws=int(numbers["draws"]),
             certificate=certificate,
-            method=method,
+            method="theorem" if certificate.method in THEOREMS else "certified",
         )
 
 
@@ -179,7 +180,7 @@ def all_plans(
     delta: Number,
     recompute: bool = False,
 ) -> dict[str, Plan]:
-    """Return the plan of every method that applies by the name of its proof: "L9", "L10", "A", "B", "D", "C".
+    """Return the plan of every method that applies by the its `Proof`: L9, L10, A, B, D, C.
 
     Raises
     ------
@@ -220,15 +221,15 @@ def _by_theorem(source: object, request: _Request, kind: str, factor: Number) ->
     asked: dict[str, Fraction] = asdict(request)
     extra: dict[str, Any] = {}
     if kind == "black-box":
-        name, sizes = "L9", theorem_sizes(source, **asked)
+        name, sizes = Proof.BLACK_BOX, theorem_sizes(source, **asked)
     elif kind == "boosted":
-        name, sizes = "L10", boosted_sizes(source, **asked)
+        name, sizes = Proof.BOOSTED, boosted_sizes(source, **asked)
     else:
-        name, sizes = "L11", agnostic_sizes(source, **asked, agnostic_factor=factor)
+        name, sizes = Proof.AGNOSTIC, agnostic_sizes(source, **asked, agnostic_factor=factor)
         extra = {"agnostic_factor": str(_check.exact("agnostic_factor", factor))}
     numbers = request.texts | extra | _theorem_numbers(sizes)
     certificate = Certificate.of(name, numbers)
-    return Plan.of(certificate, method="theorem")
+    return Plan.of(certificate)
 
 
 def _theorem_numbers(sizes: TheoremSizes) -> dict[str, Any]:
@@ -260,7 +261,7 @@ def _certified(source: object, request: _Request, *, recompute: bool, everything
     if everything or not any(found):
         found.insert(0, _one_draw(source, request))
     certificates = [one for one in found if one is not None and one.verify()]
-    return [Plan.of(one, method="certified") for one in certificates]
+    return [Plan.of(one) for one in certificates]
 
 
 def _one_draw(source: object, request: _Request) -> Certificate | None:
@@ -284,7 +285,7 @@ def _one_draw(source: object, request: _Request) -> Certificate | None:
         "calls": [[float(request.alpha), single.relearning, single.records]],
     }
     numbers |= {"records_needed": single.blocks * single.block_size}
-    return Certificate.of("A", numbers)
+    return Certificate.of(Proof.ONE_DRAW, numbers)
 
 
 def _checked_variation(offered: Callable[[int, int], Any]) -> TupleVariation:
@@ -322,7 +323,7 @@ def _rounded_atoms(labels: int, request: _Request) -> Certificate | None:
     if found is None:
         return None
     numbers = request.texts | asdict(found) | {"records": 1, "records_needed": found.records}
-    return Certificate.of("B", numbers)
+    return Certificate.of(Proof.FREQUENCIES, numbers)
 
 
 def _rounded_roots(labels: int, request: _Request) -> Certificate | None:
@@ -330,7 +331,7 @@ def _rounded_roots(labels: int, request: _Request) -> Certificate | None:
     if found is None:
         return None
     return Certificate.of(
-        "D", request.texts | asdict(found) | {"floor": FLOOR, "records": 1, "records_needed": found.records}
+        Proof.ROOTS, request.texts | asdict(found) | {"floor": FLOOR, "records": 1, "records_needed": found.records}
     )
 
 
@@ -340,4 +341,4 @@ def _pivotal(dimension: int, request: _Request, *, recompute: bool) -> Certifica
         row = certify_normal(dimension=dimension, **asdict(request))
     if row is None:
         return None
-    return Certificate.of("C", request.texts | row)
+    return Certificate.of(Proof.PIVOTAL, request.texts | row)

@@ -8,20 +8,13 @@ from typing import Any
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.theory.planning.plan import all_plans
+from accord.theory.planning.verify import Proof
 
 __all__ = ["plot_plans"]
 
 _EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "4")
 _ALPHAS = ("0.05", "0.1", "0.2", "0.3")
 _FORMATS = {".png", ".svg"}
-_NAMES = {
-    "L9": "theorem",
-    "L10": "theorem, boosted",
-    "A": "A: one draw",
-    "B": "B: rounded frequencies",
-    "C": "C: pivotal simulation",
-    "D": "D: rounded roots",
-}
 
 
 def plot_plans(
@@ -63,7 +56,7 @@ def _draw(axes: Any, name: str, values: list[Fraction], source: object, fixed: d
         for method, found in all_plans(source, **(fixed | {name: value})).items():
             lines.setdefault(method, []).append((float(value), found.records))
     for method, points in sorted(lines.items()):
-        axes.plot(*zip(*points, strict=True), marker="o", label=_NAMES[method])
+        axes.plot(*zip(*points, strict=True), marker="o", label=Proof(method).words)
     axes.set(xscale="log", yscale="log", xlabel=name)
 
 

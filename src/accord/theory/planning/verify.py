@@ -7,9 +7,10 @@ limit is trusted to about nine digits. (The mechanism asserts the privacy of its
 
 import math
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from scipy.special import gammaln
 from accord.theory.planning.pivots import PivotDesign, simulate
 
 __all__ = [
+    "THEOREMS",
+    "Proof",
     "check_numbers",
     "far_cells",
     "resimulate",
@@ -33,6 +36,42 @@ _HAIR = 1e-9
 _ADDED = 0.25
 _ROUNDING = 1e-12
 _LEAST_HALF = 25
+
+
+@final
+class Proof(StrEnum):
+    """Which proof makes sizes enough; its value is what certificates and commands write.
+
+    ``L9``, ``L10`` and ``L11`` are the theorems. The certified proofs are of sizes that were found by search: one
+    draw for any class, rounded frequencies and rounded roots of counts for laws on labels, and a simulation of the
+    pivotal error of normal laws.
+    """
+
+    BLACK_BOX = "L9"
+    BOOSTED = "L10"
+    AGNOSTIC = "L11"
+    ONE_DRAW = "A"
+    FREQUENCIES = "B"
+    PIVOTAL = "C"
+    ROOTS = "D"
+
+    @property
+    def words(self) -> str:
+        """What people read."""
+        return _WORDS[self]
+
+
+THEOREMS = frozenset({Proof.BLACK_BOX, Proof.BOOSTED, Proof.AGNOSTIC})
+"""The proofs whose sizes are the paper's, to the letter."""
+_WORDS = {
+    Proof.BLACK_BOX: "theorem (L9)",
+    Proof.BOOSTED: "theorem, boosted (L10)",
+    Proof.AGNOSTIC: "theorem, agnostic (L11)",
+    Proof.ONE_DRAW: "certified A: one draw",
+    Proof.FREQUENCIES: "certified B: frequencies",
+    Proof.PIVOTAL: "certified C: pivotal",
+    Proof.ROOTS: "certified D: roots",
+}
 
 
 def shifts_that_do(numbers: Mapping[str, Any]) -> float:
@@ -138,15 +177,22 @@ _LARGEST = 1 << 27
 
 
 def check_numbers(method: str, numbers: Mapping[str, Any]) -> tuple[Line, ...]:
-    """Return the inequalities of a method's proof, (text, left, right), for these numbers."""
+    """Return the inequalities of a proof, (text, left, right), for these numbers.
+
+    Raises
+    ------
+    KeyError
+        If the method is no `Proof`, or a number is missing.
+
+    """
     checks: dict[str, Callable[[Mapping[str, Any]], list[Line]]] = {
-        "L9": _theorem_black_box,
-        "L10": _theorem_boosted,
-        "L11": _theorem_agnostic,
-        "A": _single,
-        "B": _rounded,
-        "C": _pivotal,
-        "D": _roots,
+        Proof.BLACK_BOX: _theorem_black_box,
+        Proof.BOOSTED: _theorem_boosted,
+        Proof.AGNOSTIC: _theorem_agnostic,
+        Proof.ONE_DRAW: _single,
+        Proof.FREQUENCIES: _rounded,
+        Proof.PIVOTAL: _pivotal,
+        Proof.ROOTS: _roots,
     }
     return tuple(checks[method](numbers))
 
