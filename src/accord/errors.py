@@ -11,6 +11,7 @@ from accord.core.errors import (
     NothingReleased,
     NotPrivateWarning,
     SchemaMismatch,
+    WorkersLost,
     WrongRandomness,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "NotPrivateWarning",
     "NothingReleased",
     "SchemaMismatch",
+    "WorkersLost",
     "WrongRandomness",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import Learner
+from accord.core.coupling import ABSTAIN, Learner
 from accord.core.errors import NotEnoughRecords
 from accord.core.guarantee import Neighbouring
 from accord.core.isolation import Fitted, Isolation
@@ -161,9 +161,11 @@ def fit_blocks(
 
     """
     alone = isolation or Isolation()
-    laws: list[Fitted] = []
-    for block, rows in enumerate(blocks):
-        laws.append(alone.fit_block(learner, records[rows], seed=shared.seed("learner", block)))
+    laws: list[Fitted] = [ABSTAIN] * len(blocks)
+    seeds = [shared.seed("learner", block) for block in range(len(blocks))]
+    fits = alone.fit_blocks(learner, (records[rows] for rows in blocks), seeds=seeds)
+    for done, (block, law) in enumerate(fits, start=1):
+        laws[block] = law
         if progress is not None:
-            progress(block + 1, len(blocks), "fitting blocks")
+            progress(done, len(blocks), "fitting blocks")
     return laws

@@ -16,6 +16,7 @@ __all__ = [
     "NotPrivateWarning",
     "NothingReleased",
     "SchemaMismatch",
+    "WorkersLost",
     "WrongRandomness",
 ]
 
@@ -117,6 +118,10 @@ class FitFailed(AccordError, ArithmeticError):
     """A learner cannot fit these records. Inside a block this becomes the block's abstention."""
 
 
+class WorkersLost(AccordError, RuntimeError):
+    """Workers of a cluster went away, again and again or all of them. What was charged before is spent."""
+
+
 for _error in (
     AccordError,
     BudgetExceeded,
@@ -128,6 +133,7 @@ for _error in (
     NothingReleased,
     NotPrivateWarning,
     SchemaMismatch,
+    WorkersLost,
     WrongRandomness,
 ):
     _error.__module__ = "accord.errors"  # their public name, in texts and pickles

@@ -1,6 +1,7 @@
 """Fit one block so that no other block can notice. Part of the trusted core."""
 
 import copy
+import importlib
 import io
 import multiprocessing
 import os
@@ -8,13 +9,13 @@ import pickle
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, Literal, final
+from functools import lru_cache, partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -29,6 +30,7 @@ __all__ = [
     "Fitted",
     "Isolation",
     "SealedLaw",
+    "Workers",
     "couple_apart",
     "in_child",
     "plain",
@@ -36,6 +38,7 @@ __all__ = [
 
 
 _LONGEST = 1e6
+_LEAST_MEMORY, _MOST_MEMORY = 1 << 20, 1 << 50
 
 
 @final
@@ -54,6 +57,22 @@ Fitted = Distribution | SealedLaw | Abstain
 """What a block's fit gives."""
 
 
+@runtime_checkable
+class Workers(Protocol):
+    """Other processes, here or on other machines, that may hold records; `accord.workers.DaskWorkers` are some."""
+
+    def packed(self, value: object, /) -> bytes:
+        """Return a public value as bytes that ``pickle.loads`` reads on a worker, or raise `InvalidParameter`."""
+
+    def answers(
+        self, task: Callable[[bytes], bytes | None], given: Iterable[bytes], /
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the place and ``task(one)`` of each one given, in any order.
+
+        A task may run again, on another worker, if its first one is lost: so it must be a function of what it is given.
+        """
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
@@ -69,11 +88,14 @@ class Isolation:
       plain values stays unread here: it votes in a process of its own (`couple_apart`), so that what it keeps outside
       itself, such as a memo on its class or a registry that reading it fills, reaches no other block either. With a
       coupling that is not isolated such laws vote in one process together.
+    - With ``workers`` the same happens on another process or machine: a worker forks a child for each fit, and does not
+      read what it is sent or sends back. Laws, failures and votes are those of ``"process"`` without workers.
     - Either way, whatever goes wrong is this block's `ABSTAIN`, a `KeyboardInterrupt` that the learner raises itself
       included; a person's ends the run.
     - What a fit prints, warns or logs through Python is dropped.
     - Threads: fits take turns, so that two releases at once in one process give what they give alone.
     - Not promised, with ``"copy"``: votes that are free of what another law keeps outside itself.
+    - Not promised: a release when workers are lost again and again; that is an error, and the budget is spent.
     - Not promised: an end of a fit that waits for threads of its own which ask accord for something; protection
       from a learner that means harm (files, sockets, laws that run code when they are read).
 
@@ -83,17 +105,28 @@ class Isolation:
         ``"copy"``, or ``"process"`` where the system can fork.
     seconds
         Time limit of one fit, with ``"process"`` only; None for no limit.
+    memory
+        Bytes that one fit may take, with ``"process"`` only, where the system can limit it (Linux); None for no limit.
+    workers
+        Where the fits of blocks run, with ``"process"`` only; None for here. Trusted: they see the records.
 
     """
 
     kind: Literal["copy", "process"] = "copy"
     seconds: float | None = None
+    memory: int | None = None
+    workers: Workers | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in {"copy", "process"}:
             raise InvalidParameter("isolation must be 'copy' or 'process'.")
         if self.kind == "process" and "fork" not in multiprocessing.get_all_start_methods():
             raise InvalidParameter("isolation 'process' needs a system that can fork; use 'copy'.")
+        if self.kind != "process" and (self.memory is not None or self.workers is not None):
+            raise InvalidParameter("a limit of memory, and workers, need isolation 'process'.")
+        if self.memory is not None:
+            memory = _check.integer("memory", self.memory, least=_LEAST_MEMORY, most=_MOST_MEMORY)
+            object.__setattr__(self, "memory", memory)
         if self.seconds is None:
             return
         limit = float(_check.exact("seconds", self.seconds))
@@ -111,49 +144,121 @@ class Isolation:
         if self.kind == "copy":
             return _fit(learner, records, seed)
 
-        def send() -> bytes:
-            law = _fit(learner, records, seed)
-            return pickle.dumps(law)
-
-        sent = in_child(send, seconds=self.seconds)
+        sent = in_child(partial(_sent_fit, learner, records, seed), seconds=self.seconds, memory=self.memory)
         return ABSTAIN if sent is None else _read(sent)
 
+    def fit_blocks(
+        self, learner: Learner, tables: Iterable[NDArray[Any]], *, seeds: Sequence[int]
+    ) -> Iterator[tuple[int, Fitted]]:
+        """Yield the number and the law of each block, in any order; what a law may be is as in `fit_block`.
 
-def in_child(task: Callable[[], bytes], *, seconds: float | None = None) -> bytes | None:
-    """Return ``task()``, computed in a process forked for it alone; None if nothing comes."""
-    forking = multiprocessing.get_context("fork")
+        Parameters
+        ----------
+        learner
+            As in `fit_block`.
+        tables
+            The records of each block, which the caller does not use again.
+        seeds
+            One a block.
+
+        """
+        if self.workers is None:
+            for block, (table, seed) in enumerate(zip(tables, seeds, strict=True)):
+                yield block, self.fit_block(learner, table, seed=seed)
+            return
+        travels = self.workers.packed(learner)
+        given = (
+            pickle.dumps((travels, pickle.dumps((table, seed)))) for table, seed in zip(tables, seeds, strict=True)
+        )
+        task = partial(_fit_given, seconds=self.seconds, memory=self.memory)
+        for block, sent in self.workers.answers(task, given):
+            yield block, ABSTAIN if sent is None else _read(sent)
+
+    def check(self, learner: Learner) -> None:
+        """Refuse a learner that cannot be sent to the workers, or not be read there; before anything is spent.
+
+        Raises
+        ------
+        InvalidParameter
+            If it cannot.
+
+        """
+        if self.workers is None:
+            return
+        if any(answer is None for _, answer in self.workers.answers(_is_read, [self.workers.packed(learner)])):
+            raise InvalidParameter(
+                f"a {type(learner).__name__} cannot be read by the workers: they need accord and the learner's own "
+                f"packages, in the versions of this machine. Nothing was spent."
+            )
+
+
+@lru_cache(maxsize=4)
+def _learner(travels: bytes) -> Any:  # noqa: ANN401 - a learner, or None
+    """Return the learner that was sent to this worker, which is public: what it imports is imported once."""
+    return alone(lambda: pickle.loads(travels), failed=None)  # noqa: S301 - the client's
+
+
+def _is_read(travels: bytes) -> bytes | None:
+    return None if _learner(travels) is None else b"yes"
+
+
+def _sent_fit(learner: Learner, records: NDArray[Any], seed: int) -> bytes:
+    return pickle.dumps(_fit(learner, records, seed))
+
+
+def _fit_given(given: bytes, *, seconds: float | None, memory: int | None) -> bytes | None:
+    """Do on a worker what `Isolation.fit_block` does, in a child that alone reads the records."""
+    travels, rest = pickle.loads(given)  # noqa: S301 - two bytes of the client's
+    learner = _learner(travels)
+
+    def send() -> bytes:
+        records, seed = pickle.loads(rest)  # noqa: S301 - the client's
+        return _sent_fit(learner, records, seed)
+
+    return None if learner is None else in_child(send, seconds=seconds, memory=memory)
+
+
+def in_child(task: Callable[[], bytes], *, seconds: float | None = None, memory: int | None = None) -> bytes | None:
+    """Return ``task()``, computed in a process forked for it alone; None if nothing comes.
+
+    Not by `multiprocessing.Process`, whose children may have no children of their own: workers of a cluster often are
+    such children.
+    """
     try:
-        receiver, sender = forking.Pipe(duplex=False)
-        child = forking.Process(target=_child, args=(sender, task), daemon=True)
         with turn(), warnings.catch_warnings():  # no child starts with what another thread has changed for a moment
             warnings.simplefilter("ignore")  # of a fork among threads
-            child.start()
+            receiver, sender = multiprocessing.Pipe(duplex=False)
+            child = os.fork()
+            if child == 0:
+                _child(sender, task, memory=memory)
+            sender.close()
     except OSError:  # no process, no pipe
         return None
-    sender.close()
     limit = None if seconds is None else threading.Timer(seconds, _end, (child,))
     try:
         if limit is not None:
             limit.start()
-        wait([receiver, child.sentinel])
-        return receiver.recv_bytes() if receiver.poll(0) else None
-    except (OSError, EOFError):  # it ended in the middle
+        return receiver.recv_bytes()
+    except (OSError, EOFError):  # it ended before, or in the middle
         return None
     finally:
         if limit is not None:
             limit.cancel()
         _end(child)
-        child.join()
+        with suppress(ChildProcessError):
+            os.waitpid(child, 0)
         receiver.close()
 
 
-def _child(sender: Connection, task: Callable[[], bytes]) -> None:
-    """Send what the task gives, or nothing; say nothing, whatever happens."""
-    os.setsid()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
+def _child(sender: Connection, task: Callable[[], bytes], *, memory: int | None) -> None:
+    """Send what the task gives, or nothing; say nothing, whatever happens, and end."""
     try:
+        os.setsid()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        if memory is not None:
+            _limit_memory(memory)
         sent = alone(task, failed=None)
         if sent is not None:
             sender.send_bytes(sent)
@@ -161,12 +266,21 @@ def _child(sender: Connection, task: Callable[[], bytes]) -> None:
         os._exit(0)
 
 
-def _end(child: BaseProcess) -> None:
+def _limit_memory(size: int) -> None:
+    """Let this process take so many bytes more than it has, where the system can tell and limit it."""
+    with suppress(ImportError, OSError, ValueError):
+        resource = importlib.import_module("resource")
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])  # data and stack
+        most = pages * resource.getpagesize() + size
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _end(child: int) -> None:
     """End a child and whatever it has started."""
     with suppress(OSError):
-        os.killpg(child.pid or 0, signal.SIGKILL)  # its own group, see _child
-    with suppress(OSError, ValueError):
-        child.kill()
+        os.killpg(child, signal.SIGKILL)  # its own group, see _child
+    with suppress(OSError):
+        os.kill(child, signal.SIGKILL)
 
 
 def _fit(learner: Learner, records: NDArray[Any], seed: int) -> Distribution | Abstain:

@@ -25,6 +25,7 @@ from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter, NothingReleased
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Isolation, Workers
 from accord.core.records import Records
 from accord.core.release import NoAnswer, Release
 from accord.core.shared import Generator, SharedRandomness
@@ -157,6 +158,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         The guarantee's word for what ``groups`` names, "person" say.
     n_jobs
         Workers, as joblib counts them. The result does not depend on it.
+    workers
+        Where the fits of blocks run, such as `accord.workers.DaskWorkers`; by default here. Trusted: they see records.
     verbose
         1 shows progress while fitting, 2 leaves it standing.
     random_state
@@ -211,6 +214,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         delta: Number,
         unit: str | None = None,
         n_jobs: int | None = None,
+        workers: Workers | None = None,
         verbose: int = 0,
         random_state: Any = None,  # noqa: ANN401 - as in scikit-learn
     ) -> None:
@@ -219,6 +223,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.unit = unit
         self.n_jobs = n_jobs
+        self.workers = workers
         self.verbose = verbose
         self.random_state = random_state
 
@@ -265,6 +270,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.asked(self.epsilon, self.delta)
         family = family_of_estimator(self.estimator)
         self._check_rest(named=groups is not None or isinstance(X, Records))
+        isolation = Isolation() if self.workers is None else Isolation(kind="process", workers=self.workers)
         shared = self._shared()
         refuse_declared_text(X)
         records = self._read(X, reset=True)
@@ -287,6 +293,7 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 shared=shared,
                 progress=progress,
                 n_jobs=self.n_jobs,
+                isolation=isolation,
             )
         self.guarantee_ = guarantee
         self.report_ = self._report(released, units=given.units, family=family.words, warnings=(*again, *verdicts))
@@ -366,6 +373,8 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter(f"unit={self.unit!r} needs fit(..., groups=...), which says whose each record is.")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
             raise InvalidParameter("n_jobs must be None, or a whole number other than 0.")
+        if self.workers is not None and not isinstance(self.workers, Workers):
+            raise InvalidParameter("workers must be None, or such as accord.workers.DaskWorkers.")
         if not isinstance(self.verbose, numbers.Integral):
             raise InvalidParameter("verbose must be a whole number.")
 

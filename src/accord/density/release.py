@@ -15,6 +15,7 @@ from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP, PureDP
+from accord.core.isolation import Isolation
 from accord.core.release import Composed, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
@@ -57,6 +58,8 @@ class Sources:
         As in `PrivateSampler.release`.
     n_jobs
         Workers for what is done with released values.
+    isolation
+        Of the fits of blocks.
 
     """
 
@@ -66,6 +69,7 @@ class Sources:
     randomness: PrivateRandomness
     progress: Progress | None
     n_jobs: int | None
+    isolation: Isolation | None
 
 
 @final
@@ -259,6 +263,7 @@ def release_density(
     randomness: PrivateRandomness | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
+    isolation: Isolation | None = None,
 ) -> PrivateModel:
     """Run the stages of a plan, each of which sees the records and what was released before.
 
@@ -282,6 +287,8 @@ def release_density(
         As in `PrivateSampler.release`.
     n_jobs
         Workers for what is done with released values; the result does not depend on it.
+    isolation
+        How the fits of blocks are kept apart, and where they run; copies here by default.
 
     Source
     ------
@@ -305,6 +312,7 @@ def release_density(
         randomness=require_private(randomness),
         progress=progress,
         n_jobs=n_jobs,
+        isolation=isolation,
     )
     with composing("basic") as run:
         model = _run(records, plan, family, sources)
@@ -321,6 +329,7 @@ def _run(records: NDArray[Any], plan: DensityPlan, family: DensityFamily, source
         shared=sources.shared.child("locate"),
         randomness=sources.randomness,
         progress=sources.progress,
+        isolation=sources.isolation,
     )
     first = _location_facts(plan, located)
     if located.without_answer:

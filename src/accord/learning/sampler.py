@@ -110,7 +110,7 @@ class PrivateSampler:
         An isolated coupling, or one that states its slack; by default the one of the learner's family.
     isolation
         How fits are kept apart: `Isolation()` copies the learner, ``Isolation(kind="process")`` forks a process a
-        block.
+        block, here or on ``workers``.
 
     Source
     ------
@@ -313,6 +313,7 @@ class PrivateSampler:
         """
         _, least = self._coupling_for(columns)
         self._refuse_small_blocks(units, least=1 if named_units and self.coupling is not None else least)
+        self.isolation.check(self.learner)
         rows = MOST_ROWS if named_units else max(1, min(units // self.blocks, MOST_ROWS))
         coupling, tried = self.coupling, (columns, rows)
         if coupling is None or tried in self._tried:

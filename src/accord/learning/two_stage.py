@@ -288,6 +288,7 @@ class TwoStageSampler:
         self._refuse_small_blocks(given)
         strength = self._strength(block_size=given.units // self.blocks)
         self._refuse_short_tuples(given.rows.shape[1], strength=strength)
+        self.isolation.check(self.learner)
         self._rehearse(given)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)

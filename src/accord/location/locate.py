@@ -18,6 +18,7 @@ from accord.core.coupling import Abstain, Distribution
 from accord.core.curator import CuratorOnly
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.guarantee import ApproxDP
+from accord.core.isolation import Isolation
 from accord.core.records import Records
 from accord.core.release import NoAnswerType, named
 from accord.core.secret import PrivateRandomness, require_private
@@ -207,6 +208,7 @@ def locate(
     shared: SharedRandomness | None = None,
     randomness: PrivateRandomness | None = None,
     progress: Progress | None = None,
+    isolation: Isolation | None = None,
 ) -> Located:
     """Release location and scale of each column, the value of constant ones, or no answer, by groups of columns.
 
@@ -227,6 +229,8 @@ def locate(
         n, or each record's unit, and the guarantee's word for a unit: as in `Records`.
     shared, randomness, progress
         As in `PrivateSampler.release`.
+    isolation
+        How the fits of blocks are kept apart, and where they run; copies here by default.
 
     Source
     ------
@@ -254,7 +258,12 @@ def locate(
     for place, group in enumerate(plan.groups):
         chosen = list(group)
         laws: list[Any] = fit_blocks(
-            ColumnLocation(), given.rows[:, chosen], blocks=rows, shared=shared.child("learner"), progress=progress
+            ColumnLocation(),
+            given.rows[:, chosen],
+            blocks=rows,
+            shared=shared.child("learner"),
+            isolation=isolation,
+            progress=progress,
         )
         rounding = LocationRounding(columns=len(chosen), scale_width=plan.widths[0], location_width=plan.widths[1])
         with named("where columns are and how far they spread"):
