@@ -82,11 +82,14 @@ class CurveLoss:
         if not rest < 1:
             raise InvalidParameter("the last delta must be below 1: at 1 nothing is promised.")
         top = Fraction(max(0.0, losses[-1] * (1 + 2**-50)))  # computed, so at its binary value
-        object.__setattr__(self, "losses", losses)
-        object.__setattr__(self, "masses", tuple(float(mass / (1 - rest)) for mass in masses))
-        object.__setattr__(self, "guarantee", ApproxDP(top, rest, neighbouring, unit))
-        object.__setattr__(self, "neighbouring", neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(
+            self,
+            losses=losses,
+            masses=tuple(float(mass / (1 - rest)) for mass in masses),
+            guarantee=ApproxDP(top, rest, neighbouring, unit),
+            neighbouring=neighbouring,
+            unit=unit,
+        )
 
     def moments(self, orders: Floats) -> Floats:
         """Sums over the atoms, at most ``order epsilon``."""

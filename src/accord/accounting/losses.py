@@ -227,9 +227,9 @@ class LaplaceLoss:
     def __init__(
         self, epsilon: Number, neighbouring: Neighbouring = Neighbouring.REPLACE_ONE, unit: str = "record"
     ) -> None:
-        object.__setattr__(self, "epsilon", small_loss(epsilon))
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(
+            self, epsilon=small_loss(epsilon), neighbouring=PureDP(1, neighbouring, unit).neighbouring, unit=unit
+        )
 
     @property
     def guarantee(self) -> PureDP:
@@ -274,9 +274,9 @@ class ExponentialLoss:
     def __init__(
         self, epsilon: Number, neighbouring: Neighbouring = Neighbouring.REPLACE_ONE, unit: str = "record"
     ) -> None:
-        object.__setattr__(self, "epsilon", small_loss(epsilon))
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(
+            self, epsilon=small_loss(epsilon), neighbouring=PureDP(1, neighbouring, unit).neighbouring, unit=unit
+        )
 
     @property
     def guarantee(self) -> PureDP:

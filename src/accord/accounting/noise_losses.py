@@ -52,10 +52,13 @@ class DiscreteLaplaceLoss:
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
         unit: str = "record",
     ) -> None:
-        object.__setattr__(self, "epsilon", small_loss(epsilon))
-        object.__setattr__(self, "steps", _check.integer("steps", steps, least=1))
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(
+            self,
+            epsilon=small_loss(epsilon),
+            steps=_check.integer("steps", steps, least=1),
+            neighbouring=PureDP(1, neighbouring, unit).neighbouring,
+            unit=unit,
+        )
 
     @property
     def guarantee(self) -> PureDP:
@@ -124,14 +127,12 @@ class GaussianLoss:
         squared = (bound / deviation) ** 2
         if not (squared == 0 or Fraction(1, 10**12) <= squared <= 10**4):
             raise InvalidParameter("sensitivity / sigma must be 0 or from 1e-6 to 100.")
-        object.__setattr__(self, "squared", squared)
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(self, squared=squared, neighbouring=PureDP(1, neighbouring, unit).neighbouring, unit=unit)
 
     def with_square(self, squared: Fraction) -> "GaussianLoss":
         """Return the one Gaussian that equals several, ``squared`` being the sum of their squares."""
         merged = GaussianLoss(sigma=1, neighbouring=self.neighbouring, unit=self.unit)
-        object.__setattr__(merged, "squared", squared)
+        _check.store(merged, squared=squared)
         return merged
 
     @property
@@ -199,10 +200,9 @@ class DiscreteGaussianLoss:
         moved = _check.integer("shift", shift, least=1)
         if not deviation > 0 or not 2 * _REACH * (deviation + moved) < _MOST_ATOMS or moved > 100 * deviation:
             raise InvalidParameter("sigma must be above 0 and below 50000, and shift / sigma at most 100.")
-        object.__setattr__(self, "sigma", deviation)
-        object.__setattr__(self, "shift", moved)
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(
+            self, sigma=deviation, shift=moved, neighbouring=PureDP(1, neighbouring, unit).neighbouring, unit=unit
+        )
 
     @property
     def guarantee(self) -> None:
@@ -257,9 +257,7 @@ class ConcentratedLoss:
         value = _check.exact("rho", rho)
         if not 0 <= value <= _MOST_RHO:
             raise InvalidParameter(f"rho must be from 0 to {_MOST_RHO}.")
-        object.__setattr__(self, "rho", value)
-        object.__setattr__(self, "neighbouring", PureDP(1, neighbouring, unit).neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(self, rho=value, neighbouring=PureDP(1, neighbouring, unit).neighbouring, unit=unit)
 
     @property
     def guarantee(self) -> PureDP | None:

@@ -73,9 +73,12 @@ class BestOfDraws:
     draws: int
 
     def __init__(self, *, epsilon: Number, delta: Number, draws: int) -> None:
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=_MOST_DRAWS))
+        _check.store(
+            self,
+            epsilon=_check.epsilon(epsilon),
+            delta=_check.delta(delta),
+            draws=_check.integer("draws", draws, least=1, most=_MOST_DRAWS),
+        )
         if self.delta > Fraction(self._growth(), _UNIT) - 1:
             message = (
                 "delta must be at most exp(epsilon / 2) - 1: the proof needs that a value that loses its only vote "

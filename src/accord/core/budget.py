@@ -71,8 +71,7 @@ class Budget:
             raise InvalidParameter(f"epsilon of a budget must be from 0 to {_MOST_EPSILON}.")
         if not 0 <= slack < 1:
             raise InvalidParameter("delta of a budget must be at least 0 and below 1.")
-        object.__setattr__(self, "epsilon", loss)
-        object.__setattr__(self, "delta", slack)
+        _check.store(self, epsilon=loss, delta=slack)
 
     @classmethod
     def asked(cls, epsilon: Number, delta: Number) -> Self:

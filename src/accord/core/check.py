@@ -7,7 +7,7 @@ from typing import Any
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number, to_binary_fraction, to_fraction
 
-__all__ = ["at_least_one", "delta", "epsilon", "exact", "exact_data", "integer", "probability"]
+__all__ = ["at_least_one", "delta", "epsilon", "exact", "exact_data", "integer", "probability", "store"]
 
 
 def exact(name: str, value: Number) -> Fraction:
@@ -79,3 +79,12 @@ def at_least_one(name: str, value: Sized) -> None:
     if len(value) == 0:
         message = f"{name} must not be empty."
         raise InvalidParameter(message)
+
+
+def store(instance: object, /, **fields: object) -> None:
+    """Set the fields of a frozen instance, in its constructor: what was checked and converted there.
+
+    Constructors are written by hand where a field is not what was passed: docs/decisions/0009-constructors.md.
+    """
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)

@@ -93,8 +93,7 @@ class Sensitivity:
         if not isinstance(neighbouring, Neighbouring):
             message = "neighbouring must be a Neighbouring, such as Neighbouring.REPLACE_ONE."
             raise InvalidParameter(message)
-        object.__setattr__(self, "bound", value)
-        object.__setattr__(self, "neighbouring", neighbouring)
+        _check.store(self, bound=value, neighbouring=neighbouring)
 
 
 def _relation(neighbouring: Neighbouring, unit: str) -> None:
@@ -143,9 +142,7 @@ class PureDP:
         self, epsilon: Number, neighbouring: Neighbouring = Neighbouring.REPLACE_ONE, unit: str = "record"
     ) -> None:
         _relation(neighbouring, unit)
-        object.__setattr__(self, "epsilon", _non_negative("epsilon", epsilon))
-        object.__setattr__(self, "neighbouring", neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(self, epsilon=_non_negative("epsilon", epsilon), neighbouring=neighbouring, unit=unit)
 
     @property
     def delta(self) -> Fraction:
@@ -201,10 +198,7 @@ class ApproxDP:
         if not slack < 1:
             message = "delta must be below 1: at 1 nothing is promised."
             raise InvalidParameter(message)
-        object.__setattr__(self, "epsilon", _non_negative("epsilon", epsilon))
-        object.__setattr__(self, "delta", slack)
-        object.__setattr__(self, "neighbouring", neighbouring)
-        object.__setattr__(self, "unit", unit)
+        _check.store(self, epsilon=_non_negative("epsilon", epsilon), delta=slack, neighbouring=neighbouring, unit=unit)
 
     def at(self, delta: Number) -> Fraction | float:
         """Return the epsilon promised when a slack of ``delta`` is allowed: infinite below this guarantee's own."""

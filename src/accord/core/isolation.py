@@ -126,13 +126,13 @@ class Isolation:
             raise InvalidParameter("a limit of memory, and workers, need isolation 'process'.")
         if self.memory is not None:
             memory = _check.integer("memory", self.memory, least=_LEAST_MEMORY, most=_MOST_MEMORY)
-            object.__setattr__(self, "memory", memory)
+            _check.store(self, memory=memory)
         if self.seconds is None:
             return
         limit = float(_check.exact("seconds", self.seconds))
         if self.kind != "process" or not 0 < limit <= _LONGEST:
             raise InvalidParameter(f"a time limit is from 0 to {_LONGEST:.0f} seconds and needs isolation 'process'.")
-        object.__setattr__(self, "seconds", limit)
+        _check.store(self, seconds=limit)
 
     def fit(self, learner: Learner, records: NDArray[Any], *, seed: int) -> Distribution | Abstain:
         """Fit a copy of ``learner`` to ``records``, which the caller does not use again; for what is public already."""

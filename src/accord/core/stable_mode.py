@@ -101,9 +101,7 @@ class StableMode:
         loss = _check.epsilon(epsilon)
         if rule == "distance" and loss < _SMALLEST_DISTANCE_EPSILON:
             raise InvalidParameter("epsilon must be at least 1/1000 for the distance rule: use rule='exclusive'.")
-        object.__setattr__(self, "epsilon", loss)
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "rule", rule)
+        _check.store(self, epsilon=loss, delta=_check.delta(delta), rule=rule)
 
     @property
     def guarantee(self) -> ApproxDP:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.check import at_least_one
+from accord.core.check import at_least_one, store
 from accord.core.coupling import ABSTAIN
 from accord.core.errors import InvalidParameter
 from accord.core.release import NoAnswer
@@ -323,8 +323,7 @@ def _record(vote: Any, read: _Reading) -> Canonical:  # noqa: ANN401 - any datac
     if not is_dataclass(vote):
         return Canonical(key, vote._make(part.value for part in parts.values()))
     value = object.__new__(type(vote))
-    for name, part in parts.items():
-        object.__setattr__(value, name, part.value)
+    store(value, **{name: part.value for name, part in parts.items()})
     return Canonical(key, value)
 
 

@@ -149,7 +149,7 @@ class AtomRace(PointsCoupling):
     def __post_init__(self) -> None:
         if not isinstance(self.record_by_record, bool):
             raise InvalidParameter("record_by_record must be True or False.")
-        object.__setattr__(self, "most_atoms", _check.integer("most_atoms", self.most_atoms, least=1))
+        _check.store(self, most_atoms=_check.integer("most_atoms", self.most_atoms, least=1))
 
     def premises(self, *, records: int) -> Premises:
         """Return marginals, and the agreement of one record; tuples are raced record by record."""

@@ -134,11 +134,14 @@ class DyadicCoupling(PointsCoupling):
     record_by_record: bool
 
     def __init__(self, *, resolution: int = 52, node_bits: int = 8, record_by_record: bool = False) -> None:
-        object.__setattr__(self, "resolution", _check.integer("resolution", resolution, least=0, most=52))
-        object.__setattr__(self, "node_bits", _check.integer("node_bits", node_bits, least=1, most=12))
+        _check.store(
+            self,
+            resolution=_check.integer("resolution", resolution, least=0, most=52),
+            node_bits=_check.integer("node_bits", node_bits, least=1, most=12),
+        )
         if not isinstance(record_by_record, bool):
             raise InvalidParameter("record_by_record must be True or False.")
-        object.__setattr__(self, "record_by_record", record_by_record)
+        _check.store(self, record_by_record=record_by_record)
 
     def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
         """Return marginals; down a tree two laws part more often than 2 TV allows."""

@@ -193,11 +193,10 @@ class ModelReference:
         found = tuple(models)
         if len(found) < 2:
             raise InvalidParameter("models must hold at least two laws.")
-        object.__setattr__(self, "models", found)
-        object.__setattr__(self, "common", Mixture(found, np.ones(len(found))))
+        _check.store(self, models=found, common=Mixture(found, np.ones(len(found))))
         tables = [line_mixture(model) for model in found]
         known = tuple(table for table in tables if table is not None)
-        object.__setattr__(self, "tables", known if len(known) == len(tables) else None)
+        _check.store(self, tables=known if len(known) == len(tables) else None)
 
     @property
     def dimension(self) -> int:

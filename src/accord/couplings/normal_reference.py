@@ -67,8 +67,7 @@ class NormalReference:
         size = _check.exact("strength", strength)
         if not law.dimension < size <= _MOST_STRENGTH:
             raise InvalidParameter(f"strength must be above the dimension, {law.dimension}, and at most 1e9.")
-        object.__setattr__(self, "law", law)
-        object.__setattr__(self, "strength", size)
+        _check.store(self, law=law, strength=size)
 
     @property
     def dimension(self) -> int:

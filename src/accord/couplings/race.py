@@ -88,8 +88,9 @@ class RaceCoupling(PointsCoupling):
     most_vectors: int
 
     def __init__(self, categories: Iterable[Hashable], *, most_vectors: int = _MOST_VECTORS) -> None:
-        object.__setattr__(self, "categories", as_labels(categories))
-        object.__setattr__(self, "most_vectors", _check.integer("most_vectors", most_vectors, least=1))
+        _check.store(
+            self, categories=as_labels(categories), most_vectors=_check.integer("most_vectors", most_vectors, least=1)
+        )
 
     def premises(self, *, records: int) -> Premises:
         """Return marginals; agreement by the total variation of tuples where one race decides, not down a tree."""

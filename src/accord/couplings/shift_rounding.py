@@ -69,8 +69,8 @@ class ShiftRounding(PointsCoupling):
     step: float = math.sqrt(12.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=64))
-        object.__setattr__(self, "step", _width("step", self.step))
+        _check.store(self, dimension=_check.integer("dimension", self.dimension, least=1, most=64))
+        _check.store(self, step=_width("step", self.step))
 
     @property
     def least_records(self) -> int:
@@ -128,7 +128,7 @@ class ParameterRounding(PointsCoupling):
     def __init__(self, *, widths: float | Sequence[float]) -> None:
         listed = [widths] if isinstance(widths, (int, float)) else list(widths)
         _check.at_least_one("widths", listed)
-        object.__setattr__(self, "widths", tuple(_width("widths", width) for width in listed))
+        _check.store(self, widths=tuple(_width("widths", width) for width in listed))
 
     def premises(self, *, records: int) -> Premises:  # noqa: ARG002 - the same for all
         """Return nothing: parameters are rounded, and agreement is by their distances."""

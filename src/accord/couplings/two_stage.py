@@ -117,11 +117,11 @@ class TwoStageCoupling(PointsCoupling):
     def __init__(self, reference: WideReference, *, candidates: int | None = None) -> None:
         if not isinstance(reference, WideReference):
             raise InvalidParameter("reference must be a NormalReference, a ModelReference, or of their form.")
-        object.__setattr__(self, "reference", reference)
+        _check.store(self, reference=reference)
         chosen = (
             None if candidates is None else _check.integer("candidates", candidates, least=1, most=_MOST_CANDIDATES)
         )
-        object.__setattr__(self, "candidates", chosen)
+        _check.store(self, candidates=chosen)
 
     def candidates_for(self, records: int) -> int:
         """Return N for tuples of this length: a public number."""

@@ -71,9 +71,7 @@ class ConstantColumns:
         values[list(places)] = 0.0
         if not np.isfinite(values).all():
             raise InvalidParameter("constants must be finite.")
-        object.__setattr__(self, "law", law)
-        object.__setattr__(self, "columns", places)
-        object.__setattr__(self, "constants", tuple((values + 0.0).tolist()))
+        _check.store(self, law=law, columns=places, constants=tuple((values + 0.0).tolist()))
 
     @property
     def dimension(self) -> int:

@@ -119,7 +119,7 @@ class NormalMixtures:
     covariance: CovarianceKind = "full"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "components", _check.integer("components", self.components, least=1, most=200))
+        _check.store(self, components=_check.integer("components", self.components, least=1, most=200))
 
     @property
     def words(self) -> str:

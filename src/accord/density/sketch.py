@@ -208,8 +208,7 @@ class LineSketch:
     delta: Fraction
 
     def __init__(self, *, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
+        _check.store(self, epsilon=_check.epsilon(epsilon), delta=_check.delta(delta))
 
     @property
     def guarantee(self) -> ApproxDP:

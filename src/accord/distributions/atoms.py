@@ -89,9 +89,7 @@ class Atoms:
         if rest is None or total > 1:
             shares = shares / total
         order = np.argsort(places)
-        object.__setattr__(self, "values", tuple(places[order].tolist()))
-        object.__setattr__(self, "masses", tuple(shares[order].tolist()))
-        object.__setattr__(self, "rest", rest)
+        _check.store(self, values=tuple(places[order].tolist()), masses=tuple(shares[order].tolist()), rest=rest)
 
     @property
     def dimension(self) -> int:

@@ -57,9 +57,10 @@ class Categorical:
 
     def __init__(self, categories: Iterable[Hashable], probabilities: ArrayLike) -> None:
         labels = as_labels(categories)
-        object.__setattr__(self, "categories", labels)
-        object.__setattr__(
-            self, "probabilities", normalised("probabilities", probabilities, count=len(labels), each="category")
+        _check.store(
+            self,
+            categories=labels,
+            probabilities=normalised("probabilities", probabilities, count=len(labels), each="category"),
         )
 
     @property

@@ -62,7 +62,7 @@ class Exponential:
         number = finite_numbers("scale", scale)
         if number.ndim != 0 or not number > 0:
             raise InvalidParameter("scale must be a positive finite number.")
-        object.__setattr__(self, "scale", float(number))
+        _check.store(self, scale=float(number))
 
     @property
     def dimension(self) -> int:

@@ -69,7 +69,7 @@ class Gamma:
             number = finite_numbers(name, value)
             if number.ndim != 0 or not number > 0:
                 raise InvalidParameter(f"{name} must be a positive finite number.")
-            object.__setattr__(self, name, float(number))
+            _check.store(self, **{name: float(number)})
 
     @property
     def dimension(self) -> int:

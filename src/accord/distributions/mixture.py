@@ -83,8 +83,7 @@ class Mixture:
             raise InvalidParameter("components must be distributions, such as Normal or Categorical.")
         if len({part.dimension for part in parts}) > 1:
             raise InvalidParameter("components must have the same dimension.")
-        object.__setattr__(self, "components", parts)
-        object.__setattr__(self, "weights", normalised("weights", weights, count=len(parts), each="component"))
+        _check.store(self, components=parts, weights=normalised("weights", weights, count=len(parts), each="component"))
 
     @property
     def dimension(self) -> int:

@@ -73,9 +73,7 @@ class Normal:
         if matrix.shape != (len(centre), len(centre)):
             raise InvalidParameter("covariance must be a square matrix with one row for each entry of mean.")
         matrix = _symmetric(matrix)
-        object.__setattr__(self, "mean", tuple(centre.tolist()))
-        object.__setattr__(self, "covariance", _rows(matrix))
-        object.__setattr__(self, "_factor", _rows(_cholesky(matrix)))
+        _check.store(self, mean=tuple(centre.tolist()), covariance=_rows(matrix), _factor=_rows(_cholesky(matrix)))
 
     @property
     def dimension(self) -> int:

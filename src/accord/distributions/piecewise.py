@@ -66,8 +66,9 @@ class Piecewise:
         ends = finite_numbers("edges", edges)
         if ends.ndim != 1 or len(ends) < 2 or not (ends[:-1] < ends[1:]).all():
             raise InvalidParameter("edges must be at least two increasing numbers.")
-        object.__setattr__(self, "edges", tuple(ends.tolist()))
-        object.__setattr__(self, "masses", normalised("masses", masses, count=len(ends) - 1, each="bin"))
+        _check.store(
+            self, edges=tuple(ends.tolist()), masses=normalised("masses", masses, count=len(ends) - 1, each="bin")
+        )
 
     @property
     def dimension(self) -> int:

@@ -61,8 +61,8 @@ class PointMass:
 
     def __init__(self, value: ArrayLike | Hashable) -> None:
         vector = _vector(value)
-        object.__setattr__(self, "vector", vector)
-        object.__setattr__(self, "label", None if vector is not None else as_labels([value])[0])  # type: ignore[list-item]
+        _check.store(self, vector=vector)
+        _check.store(self, label=None if vector is not None else as_labels([value])[0])  # type: ignore[list-item]
 
     @property
     def dimension(self) -> int:

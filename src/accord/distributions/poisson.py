@@ -64,7 +64,7 @@ class Poisson:
         number = finite_numbers("rate", rate)
         if number.ndim != 0 or not 0 < number <= _LARGEST_RATE:
             raise InvalidParameter("rate must be a number above 0 and at most 2^50.")
-        object.__setattr__(self, "rate", float(number))
+        _check.store(self, rate=float(number))
 
     @property
     def dimension(self) -> int:

@@ -75,7 +75,7 @@ class Product:
         _check.at_least_one("factors", parts)
         if not all(isinstance(part, Distribution) for part in parts):
             raise InvalidParameter("factors must be distributions, such as Normal or Categorical.")
-        object.__setattr__(self, "factors", parts)
+        _check.store(self, factors=parts)
 
     @property
     def dimension(self) -> int:

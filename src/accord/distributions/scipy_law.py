@@ -78,10 +78,7 @@ class ScipyLaw:
             raise InvalidParameter("scale must be positive.")
         if not _is_valid(found, numbers):
             raise InvalidParameter("shapes are outside the range of the family.")
-        object.__setattr__(self, "family", name)
-        object.__setattr__(self, "shapes", numbers)
-        object.__setattr__(self, "loc", shift)
-        object.__setattr__(self, "scale", spread)
+        _check.store(self, family=name, shapes=numbers, loc=shift, scale=spread)
 
     @classmethod
     def of(cls, frozen: Any) -> Self:  # noqa: ANN401 - scipy's frozen laws have no public type

@@ -65,8 +65,7 @@ class Uniform:
             raise InvalidParameter("low and high must be numbers, or vectors of one length.")
         if not (below < above).all():
             raise InvalidParameter("low must be below high in every entry.")
-        object.__setattr__(self, "low", tuple(below.tolist()))
-        object.__setattr__(self, "high", tuple(above.tolist()))
+        _check.store(self, low=tuple(below.tolist()), high=tuple(above.tolist()))
 
     @property
     def dimension(self) -> int:

@@ -276,10 +276,9 @@ def _fill(law: FiniteLaw, outcomes: Iterable[Any], weights: Iterable[Number]) ->
     index = {key: position for position, key in enumerate(keys)}
     if len(index) != len(keys):
         raise InvalidParameter("outcomes must be distinct.")
-    object.__setattr__(law, "outcomes", labels)
-    object.__setattr__(law, "numerators", numerators)
-    object.__setattr__(law, "denominator", sum(numerators))
-    object.__setattr__(law, "index", MappingProxyType(index))
+    _check.store(
+        law, outcomes=labels, numerators=numerators, denominator=sum(numerators), index=MappingProxyType(index)
+    )
 
 
 @final

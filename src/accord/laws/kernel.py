@@ -137,9 +137,7 @@ def _fill(kernel: FiniteKernel, inputs: Iterable[Any], laws: Iterable[FiniteLaw]
     index = {key: position for position, key in enumerate(keys)}
     if len(index) != len(keys):
         raise InvalidParameter("rows must have distinct inputs.")
-    object.__setattr__(kernel, "inputs", labels)
-    object.__setattr__(kernel, "laws", rows)
-    object.__setattr__(kernel, "index", MappingProxyType(index))
+    _check.store(kernel, inputs=labels, laws=rows, index=MappingProxyType(index))
 
 
 def _mixture(law: FiniteLaw, kernel: FiniteKernel) -> FiniteLaw:

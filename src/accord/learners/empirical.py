@@ -65,7 +65,7 @@ class EmpiricalLearner:
                 "never agree, and a released value would be somebody's record. Use GaussianLearner, or declare text or "
                 "whole numbers."
             )
-        object.__setattr__(self, "categories", labels)
+        _check.store(self, categories=labels)
 
     @property
     def traits(self) -> Traits:

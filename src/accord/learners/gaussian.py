@@ -64,7 +64,7 @@ class GaussianLearner:
 
     def __post_init__(self) -> None:
         if self.dimension is not None:
-            object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=1000))
+            _check.store(self, dimension=_check.integer("dimension", self.dimension, least=1, most=1000))
 
     @property
     def traits(self) -> Traits:

@@ -68,7 +68,7 @@ class HistogramLearner:
             ends = np.zeros((0, 0))
         if ends.ndim != 1 or len(ends) < 2:
             raise InvalidParameter("edges must be a list of at least two increasing numbers.")
-        object.__setattr__(self, "edges", Piecewise(ends, np.ones(len(ends) - 1)).edges)
+        _check.store(self, edges=Piecewise(ends, np.ones(len(ends) - 1)).edges)
 
     @property
     def traits(self) -> Traits:

@@ -80,14 +80,14 @@ class MixtureLearner:
     regularisation: Number = 1e-6
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "components", _check.integer("components", self.components, least=1, most=10_000))
-        object.__setattr__(self, "restarts", _check.integer("restarts", self.restarts, least=1, most=10_000))
+        _check.store(self, components=_check.integer("components", self.components, least=1, most=10_000))
+        _check.store(self, restarts=_check.integer("restarts", self.restarts, least=1, most=10_000))
         if self.covariance_type not in _KINDS:
             raise InvalidParameter("covariance_type must be 'full', 'tied', 'diag' or 'spherical'.")
         share = float(_check.exact("regularisation", self.regularisation))
         if not 0 < share <= 1:
             raise InvalidParameter("regularisation must be above 0 and at most 1.")
-        object.__setattr__(self, "regularisation", share)
+        _check.store(self, regularisation=share)
         scikit_module("mixture")  # now, and not in each block, where it would be an abstention
 
     @property

@@ -76,8 +76,7 @@ class ScipyLearner:
     def __init__(self, family: Any, *, fixed: Mapping[str, float] | None = None) -> None:  # noqa: ANN401 - scipy's own type
         found = _family(family)
         values = _usual(found) if fixed is None else _given(fixed, found)
-        object.__setattr__(self, "family", found.name)
-        object.__setattr__(self, "fixed", tuple(sorted(values.items())))
+        _check.store(self, family=found.name, fixed=tuple(sorted(values.items())))
 
     @property
     def traits(self) -> Traits:

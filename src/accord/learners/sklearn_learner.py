@@ -373,8 +373,7 @@ class SklearnLearner:
             message = f"{type(estimator).__name__} cannot be copied: scikit-learn's clone and copy.deepcopy refuse it."
             raise InvalidParameter(message)
         _forget_places(own)
-        object.__setattr__(self, "_estimator", own)
-        object.__setattr__(self, "_digest", identity(own))
+        _check.store(self, _estimator=own, _digest=identity(own))
 
     def __repr__(self) -> str:
         return f"SklearnLearner({self._estimator!r})"

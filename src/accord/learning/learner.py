@@ -7,6 +7,7 @@ from typing import Any, final
 from numpy.typing import ArrayLike
 
 from accord._moved import learner_by_accuracy
+from accord.core import check as _check
 from accord.core.blocks import Progress, child_key
 from accord.core.coupling import Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter, NotEnoughRecords
@@ -103,9 +104,7 @@ class PrivateLearner:
             coupling=coupling,
             isolation=isolation,
         )
-        object.__setattr__(self, "learner", learner)
-        object.__setattr__(self, "sampler", sampler)
-        object.__setattr__(self, "again", learner if again is None else again)
+        _check.store(self, learner=learner, sampler=sampler, again=learner if again is None else again)
 
     @property
     def guarantee(self) -> ApproxDP:

@@ -152,15 +152,18 @@ class PrivateSampler:
         if not isinstance(learner, Learner):
             message = f"learner must have a method fit(records, *, seed); {type(learner).__name__} has none."
             raise InvalidParameter(message)
-        object.__setattr__(self, "learner", learner)
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "blocks", _check.integer("blocks", blocks, least=1))
-        object.__setattr__(self, "records", _check.integer("records", records, least=1))
-        object.__setattr__(self, "draws", _check.integer("draws", draws, least=1, most=100_000))
-        object.__setattr__(self, "coupling", coupling)
-        object.__setattr__(self, "isolation", isolation or _COPIES)
-        object.__setattr__(self, "_tried", set())
+        _check.store(
+            self,
+            learner=learner,
+            epsilon=_check.epsilon(epsilon),
+            delta=_check.delta(delta),
+            blocks=_check.integer("blocks", blocks, least=1),
+            records=_check.integer("records", records, least=1),
+            draws=_check.integer("draws", draws, least=1, most=100_000),
+            coupling=coupling,
+            isolation=isolation or _COPIES,
+            _tried=set(),
+        )
         self._refuse_hopeless_blocks()
 
     def _refuse_hopeless_blocks(self) -> None:

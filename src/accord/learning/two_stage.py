@@ -90,8 +90,8 @@ class CoarseVotes:
     draws: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", _check.integer("records", self.records, least=1))
-        object.__setattr__(self, "draws", _check.integer("draws", self.draws, least=1, most=100_000))
+        _check.store(self, records=_check.integer("records", self.records, least=1))
+        _check.store(self, draws=_check.integer("draws", self.draws, least=1, most=100_000))
 
 
 def stages_of(
@@ -232,27 +232,24 @@ class TwoStageSampler:
         second = PrivateSampler(
             learner, epsilon=stages[1].epsilon, delta=stages[1].delta, blocks=blocks, records=records, draws=draws
         )
-        for name, value in (
-            ("learner", learner),
-            ("epsilon", total),
-            ("delta", slack),
-            ("blocks", second.blocks),
-            ("records", second.records),
-            ("draws", second.draws),
-            ("first", first),
-            ("stages", stages),
-            ("strength", worth),
-            ("models", _check.integer("models", models, least=2)),
-            (
-                "candidates",
-                None
-                if candidates is None
-                else _check.integer("candidates", candidates, least=1, most=_MOST_CANDIDATES),
-            ),
-            ("reference", reference),
-            ("isolation", isolation or _COPIES),
-        ):
-            object.__setattr__(self, name, value)
+        _check.store(
+            self,
+            learner=learner,
+            epsilon=total,
+            delta=slack,
+            blocks=second.blocks,
+            records=second.records,
+            draws=second.draws,
+            first=first,
+            stages=stages,
+            strength=worth,
+            models=_check.integer("models", models, least=2),
+            candidates=None
+            if candidates is None
+            else _check.integer("candidates", candidates, least=1, most=_MOST_CANDIDATES),
+            reference=reference,
+            isolation=isolation or _COPIES,
+        )
         if isinstance(first, CoarseVotes):
             self._coarse_mode(first)
 

@@ -169,12 +169,12 @@ class LocationRounding(PointsCoupling):
     location_width: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _check.integer("columns", self.columns, least=1))
+        _check.store(self, columns=_check.integer("columns", self.columns, least=1))
         for name in ("scale_width", "location_width"):
             width = float(_check.exact(name, getattr(self, name)))
             if not width > 0:
                 raise InvalidParameter(f"{name} must be above 0.")
-            object.__setattr__(self, name, width)
+            _check.store(self, **{name: width})
 
     def points(self, *, records: int, draws: int, shared: SharedRandomness) -> "_Shifts":
         """Return the shifts of all draws; laws are `PointMass` of three numbers a column, tuples of one description."""

@@ -296,9 +296,7 @@ class NumericBinning:
             raise InvalidParameter("edges must be two or more increasing numbers, at most 32769.")
         if not np.isfinite(ends).all() or not (ends[:-1] < ends[1:]).all():
             raise InvalidParameter("edges must be finite and increasing.")
-        object.__setattr__(self, "edges", tuple(ends.tolist()))
-        object.__setattr__(self, "decimals", _decimals(decimals))
-        object.__setattr__(self, "missing", bool(missing))
+        _check.store(self, edges=tuple(ends.tolist()), decimals=_decimals(decimals), missing=bool(missing))
 
     @classmethod
     def equal(

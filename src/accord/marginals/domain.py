@@ -90,13 +90,9 @@ class Column:
         places = np.arange(values, dtype=np.float64) if positions is None else np.asarray(positions, dtype=np.float64)
         if places.shape != (values,) or not np.isfinite(places).all() or not (np.diff(places) > 0).all():
             raise InvalidParameter("positions must be one finite number a code of a value, increasing.")
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "size", size)
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "positions", tuple(places.tolist()))
+        _check.store(self, name=name, size=size, kind=kind, positions=tuple(places.tolist()))
         fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
-        object.__setattr__(self, "other", fallback)
-        object.__setattr__(self, "missing", bool(missing))
+        _check.store(self, other=fallback, missing=bool(missing))
 
     @property
     def values(self) -> int:
@@ -143,7 +139,7 @@ class Domain:
             raise InvalidParameter("columns must be a list of Column.")
         if len({column.name for column in found}) < len(found):
             raise InvalidParameter("columns must have distinct names.")
-        object.__setattr__(self, "columns", found)
+        _check.store(self, columns=found)
 
     @property
     def dimension(self) -> int:

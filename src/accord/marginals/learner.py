@@ -116,17 +116,19 @@ class MarginalLearner:
     ) -> None:
         if not isinstance(domain, Domain):
             raise InvalidParameter("domain must be a Domain.")
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "max_cells", _check.integer("max_cells", max_cells, least=16, most=1 << 26))
-        object.__setattr__(self, "tree_cells", _check.integer("tree_cells", tree_cells, least=16, most=1 << 26))
+        _check.store(
+            self,
+            domain=domain,
+            epsilon=_check.epsilon(epsilon),
+            delta=_check.delta(delta),
+            max_cells=_check.integer("max_cells", max_cells, least=16, most=1 << 26),
+            tree_cells=_check.integer("tree_cells", tree_cells, least=16, most=1 << 26),
+        )
         share = _check.exact("triples", triples)
         if not 0 <= share < 1:
             raise InvalidParameter("triples must be at least 0 and below 1.")
-        object.__setattr__(self, "triples", share)
-        object.__setattr__(
-            self, "rounds", None if rounds is None else _check.integer("rounds", rounds, least=1, most=1000)
+        _check.store(
+            self, triples=share, rounds=None if rounds is None else _check.integer("rounds", rounds, least=1, most=1000)
         )
 
     @property

@@ -97,12 +97,15 @@ class AboveThreshold:
         step: Number = 1,
         threshold_share: Number = Fraction(1, 2),
     ) -> None:
-        object.__setattr__(self, "sensitivity", as_sensitivity(sensitivity))
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "threshold", _check.exact("threshold", threshold))
-        object.__setattr__(self, "count", _check.integer("count", count, least=1))
-        object.__setattr__(self, "step", _check.exact("step", step))
-        object.__setattr__(self, "threshold_share", _check.probability("threshold_share", threshold_share))
+        _check.store(
+            self,
+            sensitivity=as_sensitivity(sensitivity),
+            epsilon=_check.epsilon(epsilon),
+            threshold=_check.exact("threshold", threshold),
+            count=_check.integer("count", count, least=1),
+            step=_check.exact("step", step),
+            threshold_share=_check.probability("threshold_share", threshold_share),
+        )
         if self.step <= 0:
             raise InvalidParameter("step must be above 0: queries are whole multiples of it.")
         if self.sensitivity.bound < self.step:

@@ -94,12 +94,13 @@ class ClampedSum:
             raise InvalidParameter("missing must lie between lower and upper.")
         if not isinstance(neighbouring, Neighbouring):
             raise InvalidParameter("neighbouring must be a Neighbouring, such as Neighbouring.REPLACE_ONE.")
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-        object.__setattr__(self, "contributions", _check.integer("contributions", contributions, least=1))
-        object.__setattr__(self, "fewest", _check.integer("fewest", fewest, least=0, most=self.contributions))
-        object.__setattr__(self, "missing", stand_in)
-        object.__setattr__(self, "neighbouring", neighbouring)
+        _check.store(self, lower=low, upper=high, contributions=_check.integer("contributions", contributions, least=1))
+        _check.store(
+            self,
+            fewest=_check.integer("fewest", fewest, least=0, most=self.contributions),
+            missing=stand_in,
+            neighbouring=neighbouring,
+        )
 
     @property
     def step(self) -> Fraction:

@@ -240,12 +240,12 @@ class DiscreteGaussian:
     sigma: Fraction
 
     def __init__(self, *, sensitivity: Sensitivity | Number, sigma: Number) -> None:
-        object.__setattr__(self, "sensitivity", as_sensitivity(sensitivity))
+        _check.store(self, sensitivity=as_sensitivity(sensitivity))
         exact = _check.exact("sigma", sigma)
         if not 0 < exact <= _LARGEST_SIGMA:
             message = "sigma must be above 0 and at most 2^50: no noise means no privacy."
             raise InvalidParameter(message)
-        object.__setattr__(self, "sigma", exact)
+        _check.store(self, sigma=exact)
 
     @property
     def variance(self) -> Fraction:

@@ -77,12 +77,12 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __init__(self, *, sensitivity: Sensitivity | Number, scale: Number) -> None:
-        object.__setattr__(self, "sensitivity", as_sensitivity(sensitivity))
+        _check.store(self, sensitivity=as_sensitivity(sensitivity))
         exact = _check.exact("scale", scale)
         if exact <= 0:
             message = "scale must be above 0: no noise means no privacy."
             raise InvalidParameter(message)
-        object.__setattr__(self, "scale", exact)
+        _check.store(self, scale=exact)
 
     @property
     def guarantee(self) -> PureDP:

@@ -80,9 +80,12 @@ class Exponential:
     monotone: bool = False
 
     def __init__(self, *, sensitivity: Sensitivity | Number, epsilon: Number, monotone: bool = False) -> None:
-        object.__setattr__(self, "sensitivity", selection_sensitivity(sensitivity, monotone=monotone))
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "monotone", monotone)
+        _check.store(
+            self,
+            sensitivity=selection_sensitivity(sensitivity, monotone=monotone),
+            epsilon=_check.epsilon(epsilon),
+            monotone=monotone,
+        )
         self._rule()  # refuses what has no weights
 
     def _rule(self) -> ScoreWeights:

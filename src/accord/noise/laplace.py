@@ -90,8 +90,7 @@ class Laplace:
 
     def __init__(self, *, sensitivity: Sensitivity | Number, epsilon: Number) -> None:
         claimed, loss = as_sensitivity(sensitivity), _check.epsilon(epsilon)
-        object.__setattr__(self, "sensitivity", claimed)
-        object.__setattr__(self, "epsilon", loss)
+        _check.store(self, sensitivity=claimed, epsilon=loss)
         if loss < _SMALLEST_EPSILON:
             raise InvalidParameter(
                 "epsilon must be at least 2^-30, about 1e-9: the noise would hide any value there is."

@@ -132,17 +132,16 @@ class ThresholdedCounts:
         inclusive: bool = True,
         neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
     ) -> None:
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "neighbouring", neighbouring)
+        _check.store(self, epsilon=_check.epsilon(epsilon), neighbouring=neighbouring)
         _moves(neighbouring)
         if not isinstance(inclusive, bool):
             raise InvalidParameter("inclusive must be True (at or above the threshold) or False (above it).")
-        object.__setattr__(self, "inclusive", inclusive)
+        _check.store(self, inclusive=inclusive)
         if (threshold is None) == (delta is None):
             raise InvalidParameter("give either threshold or delta: each follows from the other.")
         chosen = self.threshold_for(delta) if threshold is None and delta is not None else threshold
         least = 2 if inclusive else 1
-        object.__setattr__(self, "threshold", _check.integer("threshold", chosen, least=least))
+        _check.store(self, threshold=_check.integer("threshold", chosen, least=least))
 
     @property
     def scale(self) -> Fraction:
@@ -265,9 +264,7 @@ class LevelSelection:
     def __init__(
         self, *, epsilon: Number, delta: Number, neighbouring: Neighbouring = Neighbouring.REPLACE_ONE
     ) -> None:
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "neighbouring", neighbouring)
+        _check.store(self, epsilon=_check.epsilon(epsilon), delta=_check.delta(delta), neighbouring=neighbouring)
         self._chance(0)  # refuses what has no curve
 
     @property

@@ -80,10 +80,13 @@ class TopK:
     def __init__(
         self, *, count: int, sensitivity: Sensitivity | Number, epsilon: Number, monotone: bool = False
     ) -> None:
-        object.__setattr__(self, "count", _check.integer("count", count, least=1))
-        object.__setattr__(self, "sensitivity", selection_sensitivity(sensitivity, monotone=monotone))
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "monotone", monotone)
+        _check.store(
+            self,
+            count=_check.integer("count", count, least=1),
+            sensitivity=selection_sensitivity(sensitivity, monotone=monotone),
+            epsilon=_check.epsilon(epsilon),
+            monotone=monotone,
+        )
         self._rule()  # refuses an epsilon that is too small for so many rounds
 
     def _rule(self) -> ScoreWeights:

@@ -144,14 +144,12 @@ class TableLearner:
     def __init__(self, schema: Schema, *, epsilon: Number, delta: Number, cells: int | None = None) -> None:
         if not isinstance(schema, Schema):
             raise InvalidParameter("schema must be a Schema.")
-        object.__setattr__(self, "schema", schema)
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
+        _check.store(self, schema=schema, epsilon=_check.epsilon(epsilon), delta=_check.delta(delta))
         if cells is not None:
             cells = _check.integer("cells", cells, least=2, most=1 << 12)
             if cells & (cells - 1):
                 raise InvalidParameter("cells must be a power of two: cells are halved.")
-        object.__setattr__(self, "cells", cells)
+        _check.store(self, cells=cells)
 
     @property
     def guarantee(self) -> ApproxDP:

@@ -15,6 +15,7 @@ from typing import Any, Literal, final
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from accord.core import check as _check
 from accord.core.errors import DataError, SchemaMismatch
 from accord.tables.names import listed, shown
 
@@ -67,7 +68,7 @@ class CsvFormat:
     decimal: str = "."
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "encoding", _codec(self.encoding))
+        _check.store(self, encoding=_codec(self.encoding))
         for key, accepted in (("separator", SEPARATORS), ("quote", _QUOTES), ("decimal", _MARKS)):
             if getattr(self, key) not in accepted:
                 raise SchemaMismatch(f"{key} must be one of {listed(accepted)}.")

@@ -230,7 +230,7 @@ class _Raising:
     """Raises an error of its own at every question."""
 
     def __init__(self, error: type[BaseException]) -> None:
-        object.__setattr__(self, "error", error)
+        _check.store(self, error=error)
 
     def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - it never returns
         raise object.__getattribute__(self, "error")
@@ -308,8 +308,8 @@ class CouplingCase:
     prefix: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "laws", tuple(self.laws))
-        object.__setattr__(self, "others", tuple(self.others))
+        _check.store(self, laws=tuple(self.laws))
+        _check.store(self, others=tuple(self.others))
 
 
 def check_coupling(case: CouplingCase, *, runs: int = 4_000) -> None:

@@ -203,8 +203,8 @@ class MechanismCase:
     same_bits: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbours", tuple(self.neighbours))
-        object.__setattr__(self, "refused", tuple(self.refused))
+        _check.store(self, neighbours=tuple(self.neighbours))
+        _check.store(self, refused=tuple(self.refused))
 
 
 def check_mechanism(case: MechanismCase, *, runs: int = 20_000) -> None:

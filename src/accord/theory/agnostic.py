@@ -155,16 +155,16 @@ class AgnosticPrivateLearner:
             isolation=isolation,
         )
         count = _check.integer("parts", parts, least=1)
-        for name, value in (
-            ("learner", learner),
-            ("sampler", sampler),
-            ("parts", count),
-            ("required_records", count * sampler.blocks if plan is None else plan.records),
-            ("plan", plan),
-            ("agnostic_factor", factor),
-            ("stand_in", _stand_in(learner) if stand_in is None else tuple(np.atleast_1d(np.asarray(stand_in)))),
-        ):
-            object.__setattr__(self, name, value)
+        _check.store(
+            self,
+            learner=learner,
+            sampler=sampler,
+            parts=count,
+            required_records=count * sampler.blocks if plan is None else plan.records,
+            plan=plan,
+            agnostic_factor=factor,
+            stand_in=_stand_in(learner) if stand_in is None else tuple(np.atleast_1d(np.asarray(stand_in))),
+        )
 
     @property
     def guarantee(self) -> ApproxDP:

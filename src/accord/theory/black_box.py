@@ -364,9 +364,7 @@ class BlackBoxPrivateLearner:
             isolation=isolation,
             again=recipe.again,
         )
-        object.__setattr__(self, "learner", learner)
-        object.__setattr__(self, "private", private)
-        object.__setattr__(self, "plan", plan)
+        _check.store(self, learner=learner, private=private, plan=plan)
 
     @property
     def sampler(self) -> PrivateSampler:

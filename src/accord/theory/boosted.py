@@ -274,16 +274,9 @@ class BoostedPrivateLearner:
             coupling=coupling,
             isolation=isolation,
         )
-        for name, value in (
-            ("learner", learner),
-            ("alpha", accuracy),
-            ("beta", failure),
-            ("method", method),
-            ("margin", share),
-            ("parts", parts),
-            ("part", part),
-        ):
-            object.__setattr__(self, name, value)
+        _check.store(
+            self, learner=learner, alpha=accuracy, beta=failure, method=method, margin=share, parts=parts, part=part
+        )
 
     @property
     def required_records(self) -> int:

@@ -243,12 +243,15 @@ class MinimumDistanceLearner:
         finest = float(_check.exact("gap", gap))
         if not _LEAST_GAP <= finest <= _MOST_GAP:
             raise InvalidParameter("gap must be from 1e-4 to 0.1.")
-        object.__setattr__(self, "gap", finest)
-        object.__setattr__(self, "candidates", laws)
-        object.__setattr__(self, "vc", None if vc is None else _check.integer("vc", vc, least=1))
-        object.__setattr__(self, "draws", _check.integer("draws", draws, least=1000))
-        object.__setattr__(self, "_labels", all(isinstance(law, Categorical) for law in laws))
-        object.__setattr__(self, "_sets", _public_sets(laws, draws=self.draws, gap=finest))
+        _check.store(
+            self,
+            gap=finest,
+            candidates=laws,
+            vc=None if vc is None else _check.integer("vc", vc, least=1),
+            draws=_check.integer("draws", draws, least=1000),
+            _labels=all(isinstance(law, Categorical) for law in laws),
+        )
+        _check.store(self, _sets=_public_sets(laws, draws=self.draws, gap=finest))
 
     @property
     def cells(self) -> Cells:

@@ -320,10 +320,13 @@ class HashedLattice(PointsCoupling):
         most_cells: int = _MOST_CELLS,
     ) -> None:
         size = _check.integer("dimension", dimension, least=1, most=_MOST_DIMENSION)
-        object.__setattr__(self, "dimension", size)
-        object.__setattr__(self, "units", _units(units, size))
-        object.__setattr__(self, "record_by_record", bool(record_by_record))
-        object.__setattr__(self, "most_cells", _check.integer("most_cells", most_cells, least=1))
+        _check.store(
+            self,
+            dimension=size,
+            units=_units(units, size),
+            record_by_record=bool(record_by_record),
+            most_cells=_check.integer("most_cells", most_cells, least=1),
+        )
 
     def premises(self, *, records: int) -> Premises:
         """Return marginals, and the agreement of one record; tuples are raced record by record."""

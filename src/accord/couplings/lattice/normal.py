@@ -71,7 +71,7 @@ class NormalLattice(PointsCoupling):
     dimension: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", _check.integer("dimension", self.dimension, least=1, most=3))
+        _check.store(self, dimension=_check.integer("dimension", self.dimension, least=1, most=3))
 
     @property
     def least_records(self) -> int:

@@ -86,7 +86,7 @@ class ProductCoupling(PointsCoupling):
         _check.at_least_one("parts", found)
         if not all(getattr(part, "isolated", None) is True for part in found):
             raise InvalidParameter("parts must be isolated couplings, one for each factor.")
-        object.__setattr__(self, "parts", found)
+        _check.store(self, parts=found)
 
     @property
     def isolated(self) -> bool:

@@ -60,8 +60,7 @@ class UnitRecords:
             first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
             starts = np.concatenate([first, [len(table)]]).astype(np.int64)
             table = table[order]
-        object.__setattr__(self, "records", table)
-        object.__setattr__(self, "starts", starts)
+        _check.store(self, records=table, starts=starts)
 
     @property
     def count(self) -> int:

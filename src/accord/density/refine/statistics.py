@@ -321,16 +321,22 @@ class StatisticsRefiner:
     ) -> None:
         if covariance not in {"full", "diag"}:
             raise InvalidParameter("covariance must be 'full' or 'diag'.")
-        object.__setattr__(self, "epsilon", _check.epsilon(epsilon))
-        object.__setattr__(self, "delta", _check.delta(delta))
-        object.__setattr__(self, "components", _check.integer("components", components, least=1, most=200))
-        object.__setattr__(self, "covariance", covariance)
-        object.__setattr__(self, "rounds", _check.integer("rounds", rounds, least=1, most=_MOST_ROUNDS))
+        _check.store(
+            self,
+            epsilon=_check.epsilon(epsilon),
+            delta=_check.delta(delta),
+            components=_check.integer("components", components, least=1, most=200),
+            covariance=covariance,
+            rounds=_check.integer("rounds", rounds, least=1, most=_MOST_ROUNDS),
+        )
         if angles is not None:
             angles = _check.integer("angles", angles, least=0, most=_MOST_ANGLES)
-        object.__setattr__(self, "angles", angles)
-        object.__setattr__(self, "starts", _check.integer("starts", starts, least=1, most=100))
-        object.__setattr__(self, "unit", ApproxDP(1, "0.5", unit=unit).unit)
+        _check.store(
+            self,
+            angles=angles,
+            starts=_check.integer("starts", starts, least=1, most=100),
+            unit=ApproxDP(1, "0.5", unit=unit).unit,
+        )
         squared_budget(self.epsilon, self.delta)  # refuses what is too little
 
     @property

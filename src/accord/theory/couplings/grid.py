@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from accord.core import check as _check
 from accord.couplings.atom_race import label_bytes
 from accord.distributions import Categorical, Mixture, Normal, OnALine, PointMass, Product, on_a_line
 from accord.laws import FiniteLaw
@@ -82,7 +83,7 @@ class Column:
             raise ArithmeticError("a column must depend on the others by numbers of moderate size")
         logs = np.full((weights.shape[0], weights.shape[1] + 2), -np.inf)
         np.log(weights, out=logs[:, 1:-1], where=weights > 0)
-        object.__setattr__(self, "logs", logs)
+        _check.store(self, logs=logs)
 
     def _move(self, cells: Integers) -> tuple[Integers | int, Integers | int]:
         """Return how far the table moves, and which table it is, at records of shape (d, n)."""

@@ -412,10 +412,9 @@ class PoissonCoupling(PointsCoupling):
             raise InvalidParameter("reference must be a public distribution, such as Normal, or a reference on tuples.")
         if not isinstance(rule, str) or rule not in _RULES:
             raise InvalidParameter("rule must be 'race' or 'earliest'.")
-        object.__setattr__(self, "reference", reference)
-        object.__setattr__(self, "rule", rule)
+        _check.store(self, reference=reference, rule=rule)
         most = _check.integer("most_points", most_points, least=1, most=1 << LAYER_BITS)
-        object.__setattr__(self, "most_points", most)
+        _check.store(self, most_points=most)
 
     @classmethod
     def lebesgue(

@@ -135,8 +135,9 @@ class TuplePoissonCoupling:
     most_cells: int
 
     def __init__(self, *, step: float | Sequence[float] | None = None, most_cells: int = _MOST_CELLS) -> None:
-        object.__setattr__(self, "step", _steps(step))
-        object.__setattr__(self, "most_cells", _check.integer("most_cells", most_cells, least=1, most=1 << 24))
+        _check.store(
+            self, step=_steps(step), most_cells=_check.integer("most_cells", most_cells, least=1, most=1 << 24)
+        )
 
     @property
     def isolated(self) -> Literal[False]:

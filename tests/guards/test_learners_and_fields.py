@@ -1,4 +1,4 @@
-"""Nobody asks which class a learner is of: what must be known of one, its traits say."""
+"""Nobody asks which class a learner is of: its traits say what must be known. Frozen fields are set in one place."""
 
 import ast
 from pathlib import Path
@@ -65,3 +65,8 @@ def test_no_file_asks_which_class_a_learner_is_of(path: Path) -> None:
 )
 def test_the_guard_sees_a_ladder(text: str) -> None:
     assert "GaussianLearner" in questions(ast.parse(text), LEARNERS)
+
+
+def test_frozen_instances_are_set_in_one_place() -> None:
+    found = {str(path.relative_to(SOURCE)) for path, tree in TREES.items() if "object.__setattr__" in ast.unparse(tree)}
+    assert found == {"core/check.py"}
