@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accord.core import proportional
 from accord.core.curve import CHANCE_BITS, UnsafeCurve, scaled
-from accord.core.proportional import proportional_curve, spare_votes, verify_proportional
+from accord.core.proportional import proportional_curve, verify_proportional
 from accord.errors import InvalidParameter
 from accord.mechanisms import ABSTAIN, StableMode
 from accord.privacy import NoAnswer
@@ -27,6 +27,11 @@ SETTINGS = [
     ("0.3", "1e-3"),
 ]
 ONE = 1 << CHANCE_BITS
+
+
+def spare_votes(epsilon: Any, delta: Any, *, votes: int) -> int:
+    """Return the s of the curve."""
+    return proportional._least_curve(Fraction(epsilon), Fraction(delta), votes)[0]
 
 
 def law_with(curve: tuple[int, ...]) -> Any:

@@ -28,7 +28,6 @@ from accord.accounting import (
     gaussian_composition,
     imported_loss,
     loss_of,
-    numerical_composition,
 )
 from accord.errors import InvalidParameter
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential, Laplace, StableMode
@@ -62,7 +61,6 @@ def test_n_times_one_is_n_copies_for_every_kind(kind: Any) -> None:
         assert bound.total == twin.total
     assert one_by_one.bound(delta="1e-6") == at_once.bound(delta="1e-6")
     assert table.best.total.epsilon < 37 * 0.2
-    assert numerical_composition([kind] * 37, delta="1e-6").epsilon == table.best.total.epsilon
 
 
 @given(st.permutations(KINDS[:7]), st.lists(st.integers(1, 9), min_size=7, max_size=7))
@@ -331,7 +329,6 @@ def test_E25_numbers_that_could_be_swapped_have_names() -> None:
         lambda: GaussianLoss(1, 10),  # type: ignore[call-arg]
         lambda: DiscreteGaussianLoss(20, 1),  # type: ignore[call-arg]
         lambda: gaussian_composition([GaussianLoss(sigma=1)], "1e-6"),  # type: ignore[call-arg]
-        lambda: numerical_composition([PureDP(1)], "1e-6"),  # type: ignore[call-arg]
     ]
     for call in swapped:
         with pytest.raises(TypeError, match="positional argument"):

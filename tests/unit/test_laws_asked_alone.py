@@ -26,7 +26,7 @@ from accord.couplings import (
     RaceCoupling,
     TwoStageCoupling,
 )
-from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, log_densities
+from accord.distributions import Categorical, Distribution, Measure, Mixture, Normal, PointMass, Uniform, log_densities
 from accord.distributions.protocol import bounded, on_a_line
 from accord.randomness import Generator, SharedRandomness, ambient_seed
 from accord.theory import PoissonCoupling, TuplePoissonCoupling
@@ -117,7 +117,7 @@ ACTS: dict[str, Callable[[Any], object]] = {
 MODELS: list[Distribution] = [Foreign(mean) for mean in (-0.5, 0.0, 0.5)]
 COUPLINGS: dict[str, Coupling] = {
     "race": PoissonCoupling(Normal(0.0, 9.0), most_points=400),
-    "earliest": PoissonCoupling.lebesgue(-9.0, 9.0, rule="earliest"),
+    "earliest": PoissonCoupling(Uniform(-9.0, 9.0), rule="earliest"),
     "hashed lattice": HashedLattice(dimension=1),
     "dyadic": DyadicCoupling(),
     "two stages": TwoStageCoupling(ModelReference(MODELS), candidates=200),

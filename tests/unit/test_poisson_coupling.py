@@ -73,7 +73,7 @@ def test_impossible_numbers_and_secret_sources_are_refused(coupling: Any) -> Non
 
 
 def test_references_are_plain_values() -> None:
-    coupling = PoissonCoupling.lebesgue([0, 0], [1, 2], rule="earliest", most_points=99)
+    coupling = PoissonCoupling(Uniform([0, 0], [1, 2]), rule="earliest", most_points=99)
     assert coupling == PoissonCoupling(Uniform([0, 0], [1, 2]), rule="earliest", most_points=99)
     assert PoissonCoupling.counting(["a", "b"]) == PoissonCoupling(Categorical(["a", "b"], [1, 1]))
     assert pickle.loads(pickle.dumps(coupling)) == coupling  # noqa: S301

@@ -25,7 +25,6 @@ from accord.tables import (
     read_batches,
     read_header,
     read_table,
-    rows_as_bytes,
 )
 from accord.tables.dates import numbers_from_dates, texts_of_dates
 
@@ -385,12 +384,6 @@ def test_E78_texts_that_a_spreadsheet_runs_are_written_as_declared() -> None:
     column = Column(name="=1+1", kind="category", categories=("=1+1", "-7", '"', " b", "a,b", "\r"))
     text = columns_as_bytes([np.arange(6, dtype=np.int32)], schema=Schema(columns=(column,)), parquet=False)
     assert [row[0] for row in csv.reader(io.StringIO(text.decode(), newline=""))] == ["=1+1", *column.categories]
-
-
-def test_rows_of_labels_and_numbers_are_written_like_columns() -> None:
-    schema = parse_schema(one("number") + '[[columns]]\nname = "c"\nkind = "category"\ncategories = ["a", "b"]\n')
-    rows = np.array([[1.5, "b"], [None, None]], dtype=object)
-    assert rows_as_bytes(rows, schema=schema, parquet=False) == b"x,c\n1.5,b\n,\n"
 
 
 @given(st.integers(-700_000, 2_900_000))

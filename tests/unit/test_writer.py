@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.errors import InvalidParameter
-from accord.tables import Column, Schema, check_output, outputs, read_table, rows_as_bytes
+from accord.tables import Column, Schema, check_output, columns_as_bytes, outputs, read_table
 
 
 def numbers(*decimals: int | None) -> Schema:
@@ -22,6 +22,19 @@ def numbers(*decimals: int | None) -> Schema:
 
 def labels(*categories: str) -> Schema:
     return Schema(columns=(Column(name="c", kind="category", categories=categories),))
+
+
+def rows_as_bytes(rows: Any, *, schema: Schema, parquet: bool) -> bytes:
+    """Return a file of rows: numbers or texts of labels, None or NaN for a missing cell."""
+    columns: list[Any] = []
+    for place, column in enumerate(schema.read):
+        values = rows[:, place]
+        if column.is_number:
+            columns.append(np.array([np.nan if value is None else value for value in values], dtype=np.float64))
+        else:
+            codes = {label: code for code, label in enumerate(column.categories)}
+            columns.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+    return columns_as_bytes(columns, schema=schema, parquet=parquet)
 
 
 def text_of(rows: Any, schema: Schema) -> str:

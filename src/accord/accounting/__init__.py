@@ -1,6 +1,6 @@
 """Totals for particular mechanisms: laws of the privacy loss, composed with every error bounded and added."""
 
-from accord.accounting.accountant import PrivacyAccountant, numerical_composition
+from accord.accounting.accountant import PrivacyAccountant
 from accord.accounting.curve_loss import CurveLoss, imported_loss
 from accord.accounting.gaussian import gaussian_composition
 from accord.accounting.losses import ExponentialLoss, GuaranteeLoss, LaplaceLoss, PrivacyLoss
@@ -21,5 +21,4 @@ __all__ = [
     "gaussian_composition",
     "imported_loss",
     "loss_of",
-    "numerical_composition",
 ]

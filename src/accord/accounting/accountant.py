@@ -3,7 +3,6 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
@@ -274,15 +273,3 @@ def _read(what: Any, *, dimension: int | None = None) -> PrivacyLoss:  # noqa: A
         found: PrivacyLoss = what
         return found
     return loss_of(what, dimension=dimension)
-
-
-def numerical_composition(whats: Iterable[Any], *, delta: Number) -> PureDP | ApproxDP | NoGuarantee:
-    """Return the total of mechanisms, guarantees or losses at once: `PrivacyAccountant.total`.
-
-    A mechanism counts as one that releases any number of numbers; for a single integer give ``loss_of(mechanism,
-    dimension=1)``.
-    """
-    accountant = PrivacyAccountant()
-    for what, count in Counter(whats).items():
-        accountant.charge(what, times=count)
-    return accountant.total(delta=delta)

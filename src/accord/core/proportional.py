@@ -14,7 +14,7 @@ from accord.core.curve import CHANCE_BITS, RATIO_BITS, UnsafeCurve, scaled
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 
-__all__ = ["proportional_curve", "spare_votes", "verify_proportional"]
+__all__ = ["proportional_curve", "verify_proportional"]
 
 _ONE = 1 << CHANCE_BITS
 _UNIT = 1 << RATIO_BITS
@@ -51,16 +51,11 @@ def proportional_curve(epsilon: Number, delta: Number, *, votes: int) -> tuple[i
 
     Examples
     --------
-    >>> spare_votes(1, "1e-6", votes=100), proportional_curve(1, "1e-6", votes=100)[100] / 2**128 == 100 / 102
-    (2, True)
+    >>> proportional_curve(1, "1e-6", votes=100)[100] / 2**128 == 100 / 102  # two spare votes
+    True
 
     """
     return _least_curve(_check.epsilon(epsilon), _check.delta(delta), _check.integer("votes", votes, least=1))[1]
-
-
-def spare_votes(epsilon: Number, delta: Number, *, votes: int) -> int:
-    """Return s, the share of no answer being ``s / (k + s)`` at least."""
-    return _least_curve(_check.epsilon(epsilon), _check.delta(delta), _check.integer("votes", votes, least=1))[0]
 
 
 _MOST_SPARE = 1 << 20

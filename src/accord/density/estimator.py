@@ -35,8 +35,7 @@ from accord.density.columns_in import column_names, read_records, refuse_declare
 from accord.density.estimators import family_of_estimator, fitted_estimator
 from accord.density.plan import density_plan
 from accord.density.refine.mixture_fit import LEAST_PART
-from accord.density.rehearsal import rehearse
-from accord.density.release import PrivateModel, release_density
+from accord.density.release import PrivateModel, rehearse, release_density
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
 

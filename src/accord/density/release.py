@@ -26,6 +26,7 @@ from accord.density.refine.mixture_fit import LEAST_PART
 from accord.density.refine.statistics import StatisticsRefiner
 from accord.density.sketch import LineSketch, fit_to_points, search, sketch_points
 from accord.distributions import Normal
+from accord.learning.rehearsal import continuous_tables
 from accord.location.locate import Located, locate
 
 __all__ = [
@@ -34,9 +35,13 @@ __all__ = [
     "StageResult",
     "budget_facts",
     "refine_normals",
+    "rehearse",
     "release_density",
     "sketch_and_fit",
 ]
+
+_REHEARSAL_KEY = SharedRandomness(0)
+_REHEARSAL_POINTS = 500
 
 
 _Floats = NDArray[np.float64]
@@ -363,3 +368,43 @@ def _location_facts(plan: DensityPlan, located: Located) -> Mapping[str, Any]:
         "scale": tuple(located.scale.tolist()),
         "constant": tuple(located.constant.tolist()),
     }
+
+
+def rehearse(family: DensityFamily, *, columns: int) -> None:
+    """Fit a black box to made-up records; refuse it if it takes none of them. Reads no record.
+
+    Parameters
+    ----------
+    family
+        Normal laws are known to work.
+    columns
+        Of the records to come.
+
+    Raises
+    ------
+    InvalidParameter
+        If it fits neither normal nor log-normal nor uniform records; nothing has been spent.
+
+    Examples
+    --------
+    >>> from accord.learners import ScipyLearner
+    >>> rehearse(BlackBox(learner=ScipyLearner("norm")), columns=1)
+    >>> rehearse(BlackBox(learner=ScipyLearner("norm")), columns=2)
+    Traceback (most recent call last):
+    accord.errors.InvalidParameter: the estimator (ScipyLearner, norm) does not work on any table of 2 columns ...
+
+    """
+    if not isinstance(family, BlackBox):
+        return
+    if any(_works(family, points) for points in continuous_tables(_REHEARSAL_POINTS, columns)):
+        return
+    message = (
+        f"the estimator ({family.words}) does not work on any table of {columns} column{'s' if columns > 1 else ''} "
+        f"that was made up to try it: its fit, score_samples or sample fails, or what they return is no density of "
+        f"shape (n,), no records of shape (n, {columns}). Nothing was spent."
+    )
+    raise InvalidParameter(message)
+
+
+def _works(family: BlackBox, points: NDArray[np.float64]) -> bool:
+    return fit_to_points(family.learner, points, shared=_REHEARSAL_KEY) is not None

@@ -2,13 +2,12 @@
 
 from accord.marginals.binning import NumericBinning
 from accord.marginals.domain import Column, ColumnKind, Domain
-from accord.marginals.errors import COVERAGE, ColumnError, ModelErrors, PairError
+from accord.marginals.errors import ColumnError, ModelErrors, PairError
 from accord.marginals.learner import MarginalLearner
 from accord.marginals.model import MarginalModel
 from accord.marginals.planning import ExpectedError, MarginalPlan
 
 __all__ = [
-    "COVERAGE",
     "Column",
     "ColumnError",
     "ColumnKind",

@@ -338,7 +338,7 @@ class NumericBinning:
         around
             Without bounds: a place and a width that were released or are public; a quarter of epsilon finds ends around
             them. Without either, quartiles are found on a grid of all scales from 2^-66 to 2^66, then ends
-            around them; `units_needed` says for how many units this works.
+            around them.
         decimals, missing
             As in the class.
         units, unit
@@ -470,11 +470,6 @@ class NumericBinning:
     def epsilon_of_frequent(count: Fraction, *, among: range) -> Fraction:
         """Return the epsilon at which `with_frequent` finds a value of so many units among public ones."""
         return epsilon_to_find(count, among)
-
-    @staticmethod
-    def units_needed(epsilon: Number) -> int:
-        """Return the least number of units with which `private` without bounds finds where the numbers are."""
-        return units_for_ends(_check.epsilon(epsilon) * RANGE_SHARE)
 
     @property
     def cells(self) -> int:

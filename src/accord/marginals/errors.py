@@ -14,7 +14,6 @@ from accord.marginals.domain import Column, ColumnKind
 from accord.marginals.fit import Noisy
 
 __all__ = [
-    "COVERAGE",
     "ColumnError",
     "Grouping",
     "ModelErrors",
@@ -240,7 +239,6 @@ def _first_starts(counts: Floats) -> Ints:
     return np.flatnonzero(np.concatenate([[True], np.diff(marks) > 0])).astype(np.int64)
 
 
-COVERAGE = 0.95
 """Of the interval of each code's share."""
 
 _REACH = 1.959964
@@ -327,7 +325,7 @@ def model_errors(
     Formal guarantees
     -----------------
     - Privacy: a function of released numbers and of the plan; free.
-    - Intervals: ``low`` and ``high`` hold the true share with probability at least ``COVERAGE`` each, before rounding
+    - Intervals: ``low`` and ``high`` hold the true share with probability at least 0.95 each, before rounding
       of the noise's law to the normal one. They come from the code's own count and do not rest on the deconvolution.
     - Not promised: a bound on the error; that cells of a table are alike, as the deconvolution takes them.
 

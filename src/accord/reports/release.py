@@ -16,8 +16,7 @@ from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.release import SLACK, Composed, Parameter, Stage, leaves, parameters_of
 from accord.core.verdict import Verdict
 from accord.noise.discrete_gaussian import DiscreteGaussian
-from accord.reports._account import account_faults
-from accord.reports._tables import consistency_faults, table_faults
+from accord.reports.faults import account_faults, consistency_faults, table_faults
 from accord.reports.report import Report
 from accord.tables.names import listed
 

@@ -12,7 +12,6 @@ from accord.tables.writer import (
     columns_as_bytes,
     columns_as_table,
     outputs,
-    rows_as_bytes,
 )
 
 __all__ = [
@@ -34,6 +33,5 @@ __all__ = [
     "read_schema",
     "read_table",
     "read_texts",
-    "rows_as_bytes",
     "units_from_cells",
 ]

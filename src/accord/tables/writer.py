@@ -22,7 +22,7 @@ from accord.tables.dates import DAY, stamps_of_dates, texts_of_dates
 from accord.tables.names import shown
 from accord.tables.schema import Schema
 
-__all__ = ["Outputs", "check_csv", "check_output", "columns_as_bytes", "columns_as_table", "outputs", "rows_as_bytes"]
+__all__ = ["Outputs", "check_csv", "check_output", "columns_as_bytes", "columns_as_table", "outputs"]
 
 _INT64 = 2.0**63
 
@@ -139,28 +139,6 @@ def _texts_that_may_be(column: Column, *, form: CsvFormat) -> list[str]:
         times = days if column.kind == "date" else days * DAY + 3 * days * 3600
         return [str(text) for text in texts_of_dates(times, pattern=column.format, kind=column.kind).to_pylist()]
     return [str(_number(-1.5, decimals=column.decimals, mark=form.decimal))]
-
-
-def rows_as_bytes(rows: NDArray[Any], *, schema: Schema, parquet: bool) -> bytes:
-    """Return a file with one line for each row, as `columns_as_bytes`.
-
-    Parameters
-    ----------
-    rows
-        Shape (n, d), a column for each of ``schema.read``: numbers, or texts of labels; None or NaN for a missing cell.
-    schema, parquet
-        As in `columns_as_bytes`.
-
-    """
-    columns: list[NDArray[Any]] = []
-    for place, column in enumerate(schema.read):
-        values = rows[:, place]
-        if column.is_number:
-            columns.append(np.array([np.nan if value is None else value for value in values], dtype=np.float64))
-        else:
-            codes = {label: code for code, label in enumerate(column.categories)}
-            columns.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
-    return columns_as_bytes(columns, schema=schema, parquet=parquet)
 
 
 def columns_as_bytes(columns: Sequence[NDArray[Any]], *, schema: Schema, parquet: bool) -> bytes:

@@ -3,8 +3,7 @@
 from accord.testing.coupling_checks import CouplingCase, CouplingFault, check_coupling
 from accord.testing.enumeration import hockey_stick, neighbours, vote_vectors, worst_delta
 from accord.testing.mechanism_checks import MechanismCase, MechanismFault, check_mechanism
-from accord.testing.replay import ReplayRandomness
-from accord.testing.tape import Call, Tape, TapeEnded
+from accord.testing.tape import Call, ReplayRandomness, Tape, TapeEnded
 
 __all__ = [
     "Call",

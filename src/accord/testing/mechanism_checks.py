@@ -21,7 +21,7 @@ from accord.core.release import Release
 from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.testing.enumeration import hockey_stick
-from accord.testing.replay import ReplayRandomness
+from accord.testing.tape import ReplayRandomness
 
 __all__ = [
     "CountingRandomness",

@@ -1,6 +1,10 @@
-"""Freeze the noise of a whole program: record what its mechanisms released, then play it to a neighbouring table."""
+"""Freeze the noise of a run: bytes that a key gives again, or a tape of what a program's mechanisms released.
+
+For tests only: whoever knows the key or holds the tape can remove the noise.
+"""
 
 import copy
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +17,8 @@ import numpy as np
 from accord.core.best_of_draws import BestOfDraws
 from accord.core.errors import AccordError, InvalidParameter
 from accord.core.release import Release, note
+from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
 from accord.core.stable_mode import StableMode
 from accord.noise.above_threshold import AboveThreshold
 from accord.noise.discrete_gaussian import DiscreteGaussian
@@ -23,7 +29,7 @@ from accord.noise.permute_and_flip import PermuteAndFlip
 from accord.noise.thresholded_counts import LevelSelection, ThresholdedCounts
 from accord.noise.top_k import TopK
 
-__all__ = ["Call", "Tape", "TapeEnded"]
+__all__ = ["Call", "ReplayRandomness", "Tape", "TapeEnded"]
 
 _Used = Callable[[Any, Any, Any], Fraction]
 
@@ -285,3 +291,52 @@ def _listening(values: Iterable[Any], kept: list[Any]) -> Iterator[Any]:
     for value in values:
         kept.append(value)
         yield value
+
+
+@final
+class ReplayRandomness(PrivateRandomness):
+    """Stand in for `PrivateRandomness` with bytes that depend on a key alone.
+
+    Not private: never release anything with it. It makes tests on neighbours comparable (same noise, other data) and
+    runs repeatable: it fixes the blocks of a release, too. Copies and pickles start again from the beginning.
+
+    Formal guarantees
+    -----------------
+    - Equal keys give equal bytes to equal sequences of calls.
+    - Not promised: any privacy whatsoever.
+
+    Parameters
+    ----------
+    key
+        An int, text or bytes.
+
+    Source
+    ------
+    SHAKE-256 of the key and a counter (FIPS 202).
+
+    Examples
+    --------
+    >>> ReplayRandomness("a test").bits(64) == ReplayRandomness("a test").bits(64)
+    True
+
+    """
+
+    __slots__ = ("_blocks", "_key")
+
+    def __init__(self, key: int | str | bytes) -> None:
+        SharedRandomness(key)  # refuses what is no key
+        super().__init__()
+        self._key = key
+        self._blocks = 0
+
+    def _source(self, count: int) -> bytes:
+        label = f"accord replay|{type(self._key).__name__}|{self._blocks}|".encode()
+        body = self._key if isinstance(self._key, bytes) else str(self._key).encode("utf-8", "surrogatepass")
+        self._blocks += 1
+        return hashlib.shake_256(label + body).digest(count)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return (type(self), (self._key,))
+
+    def __repr__(self) -> str:
+        return "ReplayRandomness(...)  # not private"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.coupling import ABSTAIN, Abstain, Distribution, Premises, Vote
@@ -16,7 +16,7 @@ from accord.core.points import BatchedPoints, Points, PointsCoupling
 from accord.core.shared import SharedRandomness, require_shared
 from accord.couplings.reference import BATCH, IidReference, TupleReference
 from accord.couplings.rows import Rows, groups, rows_apart
-from accord.distributions import Categorical, Uniform
+from accord.distributions import Categorical
 
 __all__ = [
     "LAYER_BITS",
@@ -168,7 +168,7 @@ class _Runners:
 LAYER_BITS = 40
 """A point's number is its layer times 2^40, plus its place in that layer."""
 
-_FIRST_WINDOW, _GROWTH_EARLIEST_POINT = 0.25, 1.3
+_FIRST_WINDOW, _WINDOW_GROWTH = 0.25, 1.3
 _FEW_POINTS = 4.0
 
 
@@ -206,7 +206,7 @@ def earliest_point(
             end = max(_FIRST_WINDOW, _FEW_POINTS / 2.0**top)
             while search.running.any():
                 search.see(rows, [_merged([layer.window(end) for layer in draw]) for draw in layers])
-                end *= _GROWTH_EARLIEST_POINT
+                end *= _WINDOW_GROWTH
             taken[group.start : group.stop, laws] = search.taken
             read[group.start : group.stop, laws] = search.read
     return taken, read
@@ -362,8 +362,8 @@ class PoissonCoupling(PointsCoupling):
     ----------
     reference
         A `Distribution`, public, that is a probability: then a tuple is l independent records of it. Or any
-        `TupleReference`. Uniform laws on boxes and on lists serve for Lebesgue and counting measure (`lebesgue`,
-        `counting`).
+        `TupleReference`. Uniform laws on boxes serve for Lebesgue measure, on lists for counting measure
+        (`counting`).
     rule
         The race agrees more often and does not mind a density that is off by a factor. The earliest point is the
         original rule.
@@ -415,18 +415,6 @@ class PoissonCoupling(PointsCoupling):
         _check.store(self, reference=reference, rule=rule)
         most = _check.integer("most_points", most_points, least=1, most=1 << LAYER_BITS)
         _check.store(self, most_points=most)
-
-    @classmethod
-    def lebesgue(
-        cls,
-        low: ArrayLike,
-        high: ArrayLike,
-        *,
-        rule: Literal["race", "earliest"] = "race",
-        most_points: int = _MOST_POINTS,
-    ) -> Self:
-        """Return the coupling over Lebesgue measure on a public box; what a law has outside is never taken."""
-        return cls(Uniform(low, high), rule=rule, most_points=most_points)
 
     @classmethod
     def counting(

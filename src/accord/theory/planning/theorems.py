@@ -12,7 +12,6 @@ from accord.core.exact import Number
 
 __all__ = [
     "AGNOSTIC_FACTOR_OF_MINIMUM_DISTANCE",
-    "SampleComplexity",
     "TheoremSizes",
     "agnostic_sizes",
     "boosted_sizes",
@@ -24,7 +23,6 @@ __all__ = [
     "yatracos_sizes",
 ]
 
-SampleComplexity = Callable[[float, float], int]
 """``m(alpha, beta)``: records from which on a learner is within alpha but for probability beta."""
 
 AGNOSTIC_FACTOR_OF_MINIMUM_DISTANCE = 3
