@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, final
 
@@ -29,7 +30,10 @@ __all__ = [
     "Tables",
     "coded",
     "count_part",
+    "type_for",
     "unit_weights",
+    "weights_at",
+    "weights_of",
 ]
 
 Ints = NDArray[np.int64]
@@ -56,12 +60,12 @@ class Codes:
     columns
         One array of unsigned whole numbers a column, shape (n,) each.
     weights
-        Whole numbers, shape (n,); None where each record weighs 1.
+        Whole numbers of any type, shape (n,); None where each record weighs 1.
 
     """
 
     columns: tuple[NDArray[Any], ...]
-    weights: Ints | None = None
+    weights: NDArray[Any] | None = None
 
     @property
     def size(self) -> int:
@@ -206,11 +210,20 @@ class _Counting:
 
 
 def in_threads(task: Callable[[Part], Ints], parts: Sequence[Part]) -> Iterable[Ints]:
-    """Visit parts by threads of this process; the loops hold no lock."""
-    if len(parts) == 1:
-        return [task(parts[0])]
-    with ThreadPoolExecutor(max_workers=_threads()) as pool:
-        return list(pool.map(task, parts))
+    """Visit parts by threads of this process, each with a sum of its own; the loops hold no lock."""
+    threads = min(_threads(), len(parts))
+    shares = [parts[place::threads] for place in range(threads)]
+    if threads <= 1:
+        return [_sum(task, share) for share in shares]
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        return list(pool.map(partial(_sum, task), shares))
+
+
+def _sum(task: Callable[[Part], Ints], parts: Sequence[Part]) -> Ints:
+    found = task(parts[0])
+    for part in parts[1:]:
+        found += task(part)
+    return found
 
 
 def _threads() -> int:
@@ -222,28 +235,36 @@ def _threads() -> int:
 
 def coded(codes: NDArray[Any], shape: Sequence[int], *, weights: Ints | None = None) -> Codes:
     """Return codes of shape (n, d), each in the domain of its column, column by column in as few bytes as they need."""
-    columns = [np.ascontiguousarray(codes[:, place], dtype=_type_for(size)) for place, size in enumerate(shape)]
+    columns = [np.ascontiguousarray(codes[:, place], dtype=type_for(size)) for place, size in enumerate(shape)]
     return Codes(tuple(columns), weights)
 
 
-def _type_for(size: int) -> type[np.unsignedinteger[Any]]:
+def type_for(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the smallest type for codes below ``size``."""
     return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
 
 
 def unit_weights(records: Records) -> Ints | None:
-    """Return the weight of each record, shape (n,); None where each is a unit of its own and weighs 1.
+    """Return the weight of each record, shape (n,); None where each is a unit of its own and weighs 1."""
+    return None if records.owners is None else weights_of(records.owners)
+
+
+def weights_of(owners: NDArray[Any]) -> Ints:
+    """Return the weight of each record, shape (n,), of the numbers of their units.
 
     The r records of a unit share `WHOLE` evenly in whole numbers, in the order of the file: record j of them weighs
     ``floor((j + 1) WHOLE / r) - floor(j WHOLE / r)``.
     """
-    if records.owners is None:
-        return None
-    counts = np.bincount(records.owners)
-    order = np.argsort(records.owners, kind="stable")
+    counts = np.bincount(owners)
+    order = np.argsort(owners, kind="stable")
     starts = np.cumsum(counts) - counts
-    rank = np.empty(records.size, dtype=np.int64)
-    rank[order] = np.arange(records.size) - np.repeat(starts, counts)
-    size = counts[records.owners]
+    rank = np.empty(len(owners), dtype=np.int64)
+    rank[order] = np.arange(len(owners)) - np.repeat(starts, counts)
+    return weights_at(rank, counts[owners])
+
+
+def weights_at(rank: Ints, size: Ints) -> Ints:
+    """Return the weight of records by their rank, from 0, among those of their unit, and how many it has."""
     return (rank + 1) * WHOLE // size - rank * WHOLE // size
 
 
@@ -270,7 +291,7 @@ def count_part(codes: Codes, request: Request) -> Ints:
         sizes = [request.shape[column] for column in table]
         strides[place, : len(table)] = [math.prod(sizes[axis + 1 :]) for axis in range(len(table))]
     lookups = [
-        None if (lookup := request.lookups[column]) is None else lookup.astype(_type_for(request.shape[column]))
+        None if (lookup := request.lookups[column]) is None else lookup.astype(type_for(request.shape[column]))
         for column in used
     ]
     counts = np.zeros(starts[-1], dtype=np.int64)
@@ -281,6 +302,6 @@ def count_part(codes: Codes, request: Request) -> Ints:
         for row, (column, lookup) in enumerate(zip(used, lookups, strict=True)):
             here = piece.columns[column]
             groups[row, : piece.size] = here if lookup is None else lookup[here]
-        weights = ones[: piece.size] if piece.weights is None else piece.weights
+        weights = ones[: piece.size] if piece.weights is None else piece.weights.astype(np.int64)
         add_counts(groups, weights, axes, strides, starts, counts)
     return counts

@@ -201,15 +201,51 @@ class MarginalLearner:
             If the ledger's cap does not allow it; nothing has been spent.
 
         """
-        source = require_private(randomness)
         table = self.domain.read(codes)
         records = Records.of(table[:, :1], units=units, unit=unit)
-        whole = 1 if records.owners is None else WHOLE
-        shape = self.domain.shape
-        held = coded(table, shape, weights=unit_weights(records))
-        counting = CountingEngine.of(held, shape, total=records.units * whole)
-        plan = self._plan(records.units, whole, records.word)
-        judge(_verdicts(plan, weighted=records.owners is not None))
+        several, shape = records.owners is not None, self.domain.shape
+        total = records.units * (WHOLE if several else 1)
+        return self.release_counted(
+            CountingEngine.of(coded(table, shape, weights=unit_weights(records)), shape, total=total),
+            units=records.units,
+            several_records=several,
+            word=records.word,
+            randomness=randomness,
+            progress=progress,
+            ledger=ledger,
+        )
+
+    def release_counted(
+        self,
+        counting: CountingEngine,
+        *,
+        units: int,
+        several_records: bool,
+        word: str,
+        randomness: PrivateRandomness | None = None,
+        progress: Progress | None = None,
+        ledger: Ledger | None = None,
+    ) -> Release[MarginalModel]:
+        """Do the same with records that an engine counts, wherever they are.
+
+        Parameters
+        ----------
+        counting
+            Of records in this domain; with ``several_records`` each unit's weigh `WHOLE` together, and else each
+            weighs 1. Their total is ``units`` times that.
+        units
+            n, the number of units of privacy, public.
+        several_records
+            As in `plan`.
+        word
+            What the guarantee calls a unit.
+        randomness, progress, ledger
+            As in `release`.
+
+        """
+        source = require_private(randomness)
+        plan = self._plan(units, WHOLE if several_records else 1, word)
+        judge(_verdicts(plan, weighted=several_records))
         what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
         with spending(ledger, plan.promised, what=what), composing("numeric", delta=self.delta) as ran:
             run = Run(

@@ -20,7 +20,7 @@ from accord.marginals import NumericBinning
 from accord.tables import Column, Table
 from accord.tables.names import listed, shown
 
-__all__ = ["Cut", "CutPlan", "check_cuts", "cut_plan", "make_cuts"]
+__all__ = ["Cut", "CutPlan", "check_cuts", "cut_plan", "make_cuts", "public_binning"]
 
 _ATOMS_SHARE, _LARGEST_ATOMS_SHARE, _FEWEST_ATOMS = Fraction(2, 5), Fraction(3, 5), 4
 _CONSTANT = Fraction(3, 5)
@@ -264,10 +264,21 @@ def _decimals(column: Column) -> int | None:
 # --- looking at the data ----------------------------------------------------------------------------------------------
 
 
+def public_binning(column: Column) -> NumericBinning | None:
+    """Return the cells of a column of numbers whose cut needs no look at the data, None for the others."""
+    cut = _fixed_cut(column)
+    if cut is None:
+        return None
+    if cut.how == _EDGES or column.bounds is None:
+        return NumericBinning(column.edges, decimals=_decimals(column), missing=True)
+    first = math.ceil(column.bounds[0])
+    return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=_decimals(column), missing=True)
+
+
 def make_cuts(
     table: Table, plan: CutPlan, *, promised: ApproxDP, shared: SharedRandomness, source: PrivateRandomness
-) -> tuple[NumericBinning | None, ...]:
-    """Return the binning of each column that is read, None for labels.
+) -> tuple[NumericBinning, ...]:
+    """Return the binning of each column of a table of numbers that are cut privately.
 
     Formal guarantees
     -----------------
@@ -283,9 +294,7 @@ def make_cuts(
     places = _places(table, plan, promised=promised, shared=shared, source=source)
     cuts = {cut.name: cut for cut in plan.cuts}
     return tuple(
-        None
-        if column.is_label
-        else _binning(column, cuts[column.name], values, around=places.get(column.name), table=table, source=source)
+        _binning(column, cuts[column.name], values, around=places.get(column.name), table=table, source=source)
         for column, values in zip(table.schema.read, table.columns, strict=True)
     )
 
@@ -324,11 +333,6 @@ def _binning(
     source: PrivateRandomness,
 ) -> NumericBinning:
     decimals = _decimals(column)
-    if cut.how == _EDGES:
-        return NumericBinning(column.edges, decimals=decimals, missing=True)
-    if cut.how == _WHOLE and column.bounds is not None:
-        first = math.ceil(column.bounds[0])
-        return NumericBinning(np.arange(cut.cells + 1) + first - 0.5, decimals=decimals, missing=True)
     clipped = values if column.bounds is None else np.clip(values, *column.bounds)
     with named(column.name):
         released = NumericBinning.private(

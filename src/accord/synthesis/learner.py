@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -24,11 +24,11 @@ from accord.core.verdict import judge, within_larger
 from accord.ledger import Ledger
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel, MarginalPlan, NumericBinning
 from accord.marginals.verdicts import verdicts_of
+from accord.synthesis.coded import CodedTable, coded_of
 from accord.synthesis.cuts import Cut, CutPlan, check_cuts, cut_plan, make_cuts
 from accord.synthesis.model import TableModel, table_errors
 from accord.tables import Column as Declared
 from accord.tables import Schema, Table
-from accord.tables.column import LARGEST
 
 __all__ = ["Cut", "CutPlan", "TableLearner", "TablePlan"]
 
@@ -182,7 +182,7 @@ class TableLearner:
 
     def release(
         self,
-        table: Table,
+        table: Table | CodedTable,
         *,
         shared: SharedRandomness | None = None,
         randomness: PrivateRandomness | None = None,
@@ -194,7 +194,7 @@ class TableLearner:
         Parameters
         ----------
         table
-            Of this schema.
+            Of this schema, in memory or in parts anywhere.
         shared
             Key of the blocks that locate columns without bounds; by default a fresh one.
         randomness
@@ -224,40 +224,39 @@ class TableLearner:
         source = require_private(randomness)
         if table.schema.read != self.schema.read:
             raise InvalidParameter("table must be of the learner's schema.")
-        units = None if table.units is None else table.units
-        count = len(table) if units is None else int(units.max()) + 1
-        word = unit_word(table.schema.unit, named=units is not None)
+        records = coded_of(table) if isinstance(table, Table) else table
+        count, several = records.units, records.several_records
+        word = unit_word(self.schema.unit, named=several)
         promised = ApproxDP(self.epsilon, self.delta, Neighbouring.REPLACE_ONE, word)
-        cuts = self._cuts(count, several_records=units is not None)
-        self._check_tables(cuts, units=count, several_records=units is not None)
+        cuts = self._cuts(count, several_records=several)
+        self._check_tables(cuts, units=count, several_records=several)
         what = f"tables: {len(self.schema.read)} columns"
         with spending(ledger, promised, what=what), composing("basic") as run:
-            table = _within_sizes(table)
-            binnings = make_cuts(table, cuts, promised=promised, shared=require_shared(shared), source=source)
+            found = make_cuts(records.numbers, cuts, promised=promised, shared=require_shared(shared), source=source)
+            binnings = records.binnings(found)
             domain = Domain(
                 _label_column(column) if binning is None else _number_column(column.name, binning)
                 for column, binning in zip(self.schema.read, binnings, strict=True)
             )
-            codes = np.column_stack(
-                [
-                    np.where(values < 0, len(column.categories), values) if binning is None else binning.encode(values)
-                    for column, binning, values in zip(self.schema.read, binnings, table.columns, strict=True)
-                ]
-            )
             with within_larger():
-                released = self._learner(domain, cuts).release(
-                    codes, units=units, unit=None if units is None else word, randomness=source, progress=progress
+                released = self._learner(domain, cuts).release_counted(
+                    records.engine(binnings),
+                    units=count,
+                    several_records=several,
+                    word=word,
+                    randomness=source,
+                    progress=progress,
                 )
         model = TableModel(schema=self.schema, binnings=binnings, law=_law(released))
         known = [column.name for column in self.schema.read if column.mostly_missing]
-        found = verdicts_of(
+        verdicts = verdicts_of(
             promised,
             units=count,
-            weighted=table.units is not None,
+            weighted=several,
             errors=table_errors(model),
             mostly_missing=known,
         )
-        judge(found)
+        judge(verdicts)
         return Release(model, promised, settled(run, promised))
 
     def _learner(self, domain: Domain, cuts: CutPlan) -> MarginalLearner:
@@ -303,17 +302,6 @@ def _law(released: Release[MarginalModel]) -> MarginalModel:
     if not isinstance(released.value, MarginalModel):  # pragma: no cover - tables always have an answer
         raise InvalidParameter("no tables were released.")
     return released.value
-
-
-def _within_sizes(table: Table) -> Table:
-    """Return the table with numbers of at most 1e100 in size: a function of each cell, and squares are numbers."""
-    return replace(
-        table,
-        columns=tuple(
-            np.clip(values, -LARGEST, LARGEST) if column.is_number and column.bounds is None else values
-            for column, values in zip(table.schema.read, table.columns, strict=True)
-        ),
-    )
 
 
 def _number_column(name: str, binning: NumericBinning) -> Column:
