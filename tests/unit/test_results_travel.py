@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from accord.core import CuratorOnly, Records
+from accord.core import Records
 from accord.core.budget import Budget
 from accord.density.family import NormalMixtures
 from accord.density.plan import density_plan
@@ -21,6 +21,7 @@ from accord.density.release import release_density
 from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner, GaussianLearner
 from accord.learning import PrivateDensity, PrivateLearner, PrivateSampler
+from accord.location.curator import CuratorOnly
 from accord.location.locate import Located
 from accord.mechanisms import AboveThreshold
 from accord.randomness import PrivateRandomness, SharedRandomness

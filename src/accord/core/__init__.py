@@ -20,7 +20,6 @@ from accord.core.coupling import (
     StatesPremises,
     Vote,
 )
-from accord.core.curator import CuratorOnly
 from accord.core.guarantee import ApproxDP, Neighbouring, PureDP, Sensitivity
 from accord.core.isolation import Isolation
 from accord.core.points import BatchedPoints, Points, PointsCoupling, PreparedPoints, couple_all
@@ -41,7 +40,6 @@ __all__ = [
     "Cells",
     "Coupled",
     "Coupling",
-    "CuratorOnly",
     "Distribution",
     "Isolation",
     "LawCoupling",

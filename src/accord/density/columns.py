@@ -138,7 +138,7 @@ class ColumnFrame:
 
     Examples
     --------
-    >>> from accord.core import CuratorOnly
+    >>> from accord.location.curator import CuratorOnly
     >>> from accord.privacy import ApproxDP
     >>> nan = float("nan")
     >>> columns = [np.array(column) for column in ([5.0, nan], [2.0, nan], [nan, 7.0])]

@@ -14,7 +14,17 @@ from accord.core.errors import InvalidParameter
 from accord.core.records import Records, cells_read_by
 from accord.couplings.two_stage import WideReference
 
-__all__ = ["Family", "Traits", "columns_of", "family_of", "least_records", "listed_laws", "read_for", "traits_of"]
+__all__ = [
+    "Family",
+    "Traits",
+    "columns_of",
+    "family_of",
+    "least_records",
+    "listed_laws",
+    "read_for",
+    "refuse_other_columns",
+    "traits_of",
+]
 
 
 @final
@@ -149,6 +159,13 @@ def listed_laws(learner: object) -> tuple[Distribution, ...]:
 def columns_of(learner: Learner) -> int | None:
     """Return how many columns a learner's records have, where that is public; None where it is not known."""
     return traits_of(learner).columns
+
+
+def refuse_other_columns(learner: Learner, columns: int) -> None:
+    """Refuse records of another number of columns than the learner has, where that is public."""
+    known = columns_of(learner)
+    if known is not None and known != columns:
+        raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
 
 
 def family_of(learner: Learner, *, dimension: int) -> Family:

@@ -19,7 +19,7 @@ from accord.core.release import NoAnswer, NoAnswerType, Release
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.core.verdict import Verdict, judge, within_larger
-from accord.learners.traits import columns_of, family_of, least_records, read_for
+from accord.learners.traits import family_of, least_records, read_for, refuse_other_columns
 from accord.learning.sampler import PrivateSampler, learn_again, of_blocks
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
@@ -126,7 +126,7 @@ class PrivateLearner:
         NotEnoughRecords
             If there are fewer units than blocks.
         InvalidParameter
-            If the columns are not as many as the learner has, its trait ``dimension``, or ``records`` are fewer than
+            If the columns are not as many as the learner has, its trait ``columns``, or ``records`` are fewer than
             its ``least_records(columns)``, where it has that method.
 
         """
@@ -136,10 +136,8 @@ class PrivateLearner:
                 f"these settings. Nothing was spent."
             )
             raise NotEnoughRecords(message, needed=self.sampler.blocks, present=units)
-        known = columns_of(self.learner)
-        if known is not None and columns is not None and known != columns:
-            raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
         if columns is not None:
+            refuse_other_columns(self.learner, columns)
             self._refuse_short_tuples(columns)
 
     def release(

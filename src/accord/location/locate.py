@@ -15,7 +15,6 @@ from accord.core.best_of_draws import BestOfDraws
 from accord.core.blocks import Progress, fit_blocks, partition
 from accord.core.budget import Budget
 from accord.core.coupling import Abstain, Distribution
-from accord.core.curator import CuratorOnly
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.guarantee import ApproxDP
 from accord.core.isolation import Isolation
@@ -24,6 +23,7 @@ from accord.core.release import NoAnswerType, named
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.distributions import PointMass
+from accord.location.curator import CuratorOnly
 from accord.location.rounding import CELL, CONSTANT, ColumnLocation, LocationRounding
 
 __all__ = ["Located", "LocationPlan", "locate", "location_plan"]

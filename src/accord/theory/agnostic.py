@@ -23,7 +23,7 @@ from accord.core.shared import SharedRandomness, require_shared
 from accord.core.spending import spending
 from accord.core.verdict import judge, within_larger
 from accord.distributions.categorical import label_array
-from accord.learners.traits import columns_of, least_records, listed_laws, read_for, traits_of
+from accord.learners.traits import least_records, listed_laws, read_for, refuse_other_columns, traits_of
 from accord.learning.sampler import PrivateSampler, learn_again
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
@@ -279,9 +279,8 @@ class AgnosticPrivateLearner:
     def _check(self, given: Records) -> None:
         if given.units < self.required_records:
             raise self._not_enough(given.units)
-        columns, known = given.rows.shape[1], columns_of(self.learner)
-        if known is not None and columns != known:
-            raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
+        columns = given.rows.shape[1]
+        refuse_other_columns(self.learner, columns)
         if self.stand_in is not None and len(self.stand_in) != columns:
             raise InvalidParameter("stand_in must be one record, with as many cells as the data have columns.")
         needed = least_records(self.learner, columns=columns)

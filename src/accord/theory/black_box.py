@@ -24,7 +24,7 @@ from accord.core.verdict import judge, within_larger
 from accord.couplings import ParameterRounding, ShiftRounding
 from accord.distributions import Categorical, PointMass
 from accord.distributions.categorical import label_array, label_indices
-from accord.learners.traits import columns_of, read_for, traits_of
+from accord.learners.traits import read_for, refuse_other_columns, traits_of
 from accord.learning.learner import PrivateLearner
 from accord.learning.sampler import PrivateSampler
 from accord.ledger import Ledger
@@ -425,9 +425,8 @@ class BlackBoxPrivateLearner:
         """
         if units < self.required_records:
             raise self._not_enough(units)
-        known = columns_of(self.learner)
-        if known is not None and columns is not None and known != columns:
-            raise InvalidParameter(f"data must have {known} columns, as many as the learner.")
+        if columns is not None:
+            refuse_other_columns(self.learner, columns)
         self.private.check(units, columns=columns)
 
     def release(
