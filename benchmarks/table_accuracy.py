@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,6 +39,7 @@ from accuracy.made_up import Columns
 from accuracy.measures import measured
 from accuracy.tasks import TASKS, Label, Task
 
+from accord import __version__
 from accord.core.verdict import VerdictWarning
 from accord.errors import AccordError
 from accord.synthesis import SyntheticTable, synthesise_table
@@ -45,7 +47,7 @@ from accord.synthesis import SyntheticTable, synthesise_table
 DELTA = "1e-6"
 MEASURE = 1  # raise it when a measure changes: older results of peers no longer count
 PEERS = Path(__file__).parent / "accuracy" / "peers.py"
-RATIOS = ("1-way", "2-way", "2-way, rarest tenth", "3-way", "rank correlations", "CPU seconds")
+ERRORS = ("1-way", "2-way", "2-way, worst", "2-way, rarest tenth", "3-way", "rank correlations", "CPU seconds")
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,38 @@ def version_of(python: str) -> str:
 
 
 @dataclass(frozen=True)
+class Line:
+    """Medians of one tool."""
+
+    task: str
+    epsilon: str
+    tool: str
+    figures: dict[str, float]
+
+
+def markdown(lines: list[Line], *, version: str) -> str:
+    """Return tables for a page: one of errors, one of what made-up tables are measured by."""
+    words = list(dict.fromkeys(word for line in lines for word in line.figures if word not in {*ERRORS, "MB"}))
+    blocks = [f"{datetime.now(tz=UTC):%Y-%m-%d}, accord {__version__}{', ' if version else ''}{version}\n"]
+    for columns, chosen in (
+        (ERRORS, [line for line in lines if "1-way" in line.figures]),
+        (tuple(words), [line for line in lines if any(word in line.figures for word in words)]),
+    ):
+        if chosen:
+            head = ("task", "epsilon", "tool", *columns)
+            rows = [
+                (line.task, line.epsilon, line.tool, *(figure(line.figures.get(word)) for word in columns))
+                for line in chosen
+            ]
+            blocks.append("\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)) + "\n")
+    return "\n".join(blocks)
+
+
+def figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
 class Comparison:
     """All tools on the same splits of one task."""
 
@@ -193,8 +227,8 @@ class Comparison:
     cache: Cache
     only_peers: bool
 
-    def tell(self) -> None:
-        """Run what is asked for and print medians and ratios."""
+    def tell(self) -> list[Line]:
+        """Run what is asked for, print medians and ratios, and return the medians."""
         medians = {}
         for tool in self.tools():
             results = [found for split in self.splits if (found := self.result(tool, split=split)) is not None]
@@ -206,6 +240,7 @@ class Comparison:
                 self.say(f"{tool} / {theirs}", ratios(medians[tool], medians[theirs]))
         if {"accord b", "accord n"} <= medians.keys():
             self.say("accord n / accord b", ratios(medians["accord n"], medians["accord b"]))
+        return [Line(self.task, self.epsilon, tool, figures) for tool, figures in medians.items()]
 
     def tools(self) -> list[str]:
         """Return what to run, peers before accord."""
@@ -241,7 +276,7 @@ class Comparison:
 
 
 def ratios(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:
-    return {key: round(ours[key] / theirs[key], 2) for key in RATIOS if theirs.get(key) and key in ours}
+    return {key: round(ours[key] / theirs[key], 2) for key in ERRORS if theirs.get(key) and key in ours}
 
 
 def splits_of(text: str) -> list[int]:
@@ -264,6 +299,7 @@ def main() -> None:
     parser.add_argument("--known")
     parser.add_argument("--peer-python")
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--markdown", type=Path, help="write the medians as tables")
     parser.add_argument("--only-peers", action="store_true", help="fill the cache")
     given = parser.parse_args()
     names = (
@@ -272,9 +308,10 @@ def main() -> None:
     cache, fresh = Cache(given.cache), splits_of(given.splits)
     version = version_of(given.peer_python) if given.peer_python else cache.version
     start = time.perf_counter()
+    lines: list[Line] = []
     for name in names:
         for epsilon in given.epsilons.split(","):
-            Comparison(
+            lines += Comparison(
                 task=name,
                 epsilon=epsilon,
                 splits=fresh or cache.splits(name, epsilon=epsilon),
@@ -285,6 +322,8 @@ def main() -> None:
                 cache=cache,
                 only_peers=given.only_peers,
             ).tell()
+            if given.markdown:
+                given.markdown.write_text(markdown(lines, version=version), encoding="utf-8")
     print(f"{math.ceil(time.perf_counter() - start)} s", file=sys.stderr)
 
 

@@ -32,8 +32,8 @@ def table_errors(task: Task, train: Columns, fake: Columns) -> dict[str, float]:
     codes, sizes = coded(task, train, train)
     made, _ = coded(task, train, fake)
     found = {"1-way": float(np.mean([variation([codes[c]], [made[c]], [sizes[c]]) for c in range(len(names))]))}
-    codes, sizes = coarse(codes, sizes)
     made, _ = coarse(made, sizes)
+    codes, sizes = coarse(codes, sizes)
     for way, name in ((2, "2-way"), (3, "3-way")):
         tables = list(itertools.combinations(range(len(names)), way))
         if len(tables) > MOST_TABLES and way == 3:

@@ -184,6 +184,25 @@ def cps5(data: Path) -> Columns:
     }
 
 
+def minutes(name: str) -> Callable[[Path], Columns]:
+    def read(data: Path) -> Columns:
+        cells = numbers_of(pq.read_table(data / "flights.parquet", columns=[name]), name)
+        return {name: cells[~np.isnan(cells)]}
+
+    return read
+
+
+def in_bins(name: str, low: float, high: float, *, cells: int) -> Callable[[Columns, Columns], dict[str, float]]:
+    """Return the measure of a column on equal bins, beside that of each whole number."""
+    edges = np.linspace(low, high, cells + 1)
+
+    def measure(fake: Columns, real: Columns) -> dict[str, float]:
+        first, second = (np.histogram(rows[name], edges)[0] / len(rows[name]) for rows in (real, fake))
+        return {f"{cells} bins": float(np.abs(first - second).sum() / 2)}
+
+    return measure
+
+
 def diamonds(*names: str) -> Callable[[Path], Columns]:
     def read(data: Path) -> Columns:
         table = pq.read_table(data / "diamonds.parquet")
@@ -308,6 +327,16 @@ FILES = [
         },
         adult,
         target="income>50K",
+    ),
+    *(
+        from_file(
+            f"{name} by minute",
+            {name: whole(low, high)},
+            minutes(name),
+            special=in_bins(name, low, high, cells=50),
+            peers=(),
+        )
+        for name, low, high in (("arr_delay", -100, 400), ("air_time", 0, 700))
     ),
 ]
 
