@@ -29,7 +29,6 @@ __all__ = [
     "CONTINUOUS_PART",
     "LEAST_SIGMA",
     "RefinedModel",
-    "Refiner",
     "StatisticsRefiner",
     "bins_about",
     "directions_of",
@@ -56,54 +55,6 @@ class RefinedModel:
 
     model: Distribution
     public: Mapping[str, Any] = field(default_factory=dict)
-
-
-@runtime_checkable
-class Refiner(Protocol):
-    """Improve a public model by private looks at the data.
-
-    Formal guarantees
-    -----------------
-    - Privacy: `refine` has the guarantee `guarantee` for one unit under "replace one", whatever the model, which must
-      be public (or an earlier private output, by composition). The number of units is public.
-    - Not promised: that the model gets better.
-
-    """
-
-    @property
-    def guarantee(self) -> PureDP | ApproxDP:
-        """The guarantee of one call of `refine`."""
-        ...
-
-    def refine(
-        self,
-        model: Distribution,
-        records: NDArray[np.float64],
-        *,
-        units: NDArray[np.int64] | int,
-        shared: SharedRandomness | None = None,
-        randomness: PrivateRandomness | None = None,
-        progress: Progress | None = None,
-    ) -> RefinedModel:
-        """Return a model nearer to the law of the records.
-
-        Parameters
-        ----------
-        model
-            A law of records of d columns.
-        records
-            Shape (n, d).
-        units
-            The unit of each record, shape (n,); or the number of units, which is then that of records: one each.
-        shared
-            A public key for whatever is random in the search but hides nothing.
-        randomness
-            The secret source of the releases; the operating system's unless given.
-        progress
-            Called with rounds done, rounds in all, and a word.
-
-        """
-        ...
 
 
 _STEPS = 48
@@ -368,8 +319,16 @@ class StatisticsRefiner:
         model
             A public `Normal` or `Mixture` of such, of records of d columns. It may be coarse: far off by a few of its
             standard deviations, or a few times too narrow or too wide.
-        records, units, shared, randomness, progress
-            See `Refiner`.
+        records
+            Shape (n, d).
+        units
+            The unit of each record, shape (n,); or the number of units, which is then that of records: one each.
+        shared
+            A public key for whatever is random in the search but hides nothing.
+        randomness
+            The secret source of the releases; the operating system's unless given.
+        progress
+            Called with rounds done, rounds in all, and a word.
 
         Raises
         ------
