@@ -1,19 +1,17 @@
 """The gamma law on the half-line."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammaln
 
 from accord.core import check as _check
-from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions.measured import Flags, Points, box_corners, finite_numbers, outside_atoms
+from accord.distributions.measured import Continuous, Flags, Points, box_corners, finite_numbers, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["Gamma"]
@@ -24,7 +22,7 @@ _Floats = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Gamma:
+class Gamma(Continuous):
     """The gamma law: density proportional to ``x^(shape - 1) exp(-x / scale)`` for ``x > 0``.
 
     Formal guarantees
@@ -76,11 +74,6 @@ class Gamma:
         """Number of columns of a record: 1."""
         return 1
 
-    @property
-    def measure(self) -> Measure:
-        """Lebesgue measure on R."""
-        return Measure.LEBESGUE
-
     def sample(self, size: int, generator: Generator) -> Rows:
         """Return ``size`` independent records, shape (size, 1).
 
@@ -95,21 +88,6 @@ class Gamma:
         count = _check.integer("size", size, least=0)
         records: Rows = self.scale * generator.standard_gamma(self.shape, size=(count, 1))
         return records
-
-    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
-        """Return the log density at each record, shape (n,).
-
-        Parameters
-        ----------
-        x
-            Shape (n, 1) or (n,).
-
-        """
-        return self.log_density_at(Points(x, dimension=1), None)
-
-    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
-        """Return None: there are no atoms."""
-        return None
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""

@@ -13,6 +13,7 @@ from accord.core.errors import InvalidParameter
 from accord.distributions.protocol import WithAtoms
 
 __all__ = [
+    "Continuous",
     "Flags",
     "Measured",
     "Points",
@@ -200,6 +201,44 @@ class Measured(Protocol):
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""
+
+
+class Continuous:
+    """A law on R^d with a density everywhere: what follows from `dimension` and `log_density_at` alone.
+
+    Each family of such laws is a subclass.
+    """
+
+    __slots__ = ()
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of a record, d."""
+        raise NotImplementedError  # pragma: no cover - each family has its own
+
+    @property
+    def measure(self) -> Measure:
+        """Lebesgue measure on R^d."""
+        return Measure.LEBESGUE
+
+    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
+        """Return the log density at each record, shape (n,); -inf at a record that is not finite.
+
+        Parameters
+        ----------
+        x
+            Shape (n, d); (n,) is accepted for d = 1.
+
+        """
+        return self.log_density_at(Points(x, dimension=self.dimension), None)
+
+    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
+        """Return None: there are no atoms."""
+        return None
+
+    def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
+        """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""
+        raise NotImplementedError  # pragma: no cover - each family has its own
 
 
 def atom_columns(law: Distribution, points: Points) -> Flags:

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from accord.core import check as _check
-from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions.measured import Flags, Points, box_corners, finite_floats, outside_atoms
+from accord.distributions.measured import Continuous, Flags, Points, box_corners, finite_floats, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["Normal"]
@@ -27,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Normal:
+class Normal(Continuous):
     """The normal law with a mean and a positive definite covariance.
 
     Formal guarantees
@@ -81,11 +80,6 @@ class Normal:
         return len(self.mean)
 
     @property
-    def measure(self) -> Measure:
-        """Lebesgue measure on R^d."""
-        return Measure.LEBESGUE
-
-    @property
     def cholesky(self) -> _Floats:
         """The lower triangular factor L with ``L L^T = covariance``, shape (d, d)."""
         return np.array(self._factor)
@@ -105,21 +99,6 @@ class Normal:
         noise = generator.standard_normal((count, self.dimension))
         records: Rows = np.array(self.mean) + noise @ self.cholesky.T
         return records
-
-    def log_density(self, x: ArrayLike) -> _Floats:
-        """Return the log density at each record, shape (n,); -inf at a record that is not finite.
-
-        Parameters
-        ----------
-        x
-            Shape (n, d); (n,) is accepted for d = 1.
-
-        """
-        return self.log_density_at(Points(x, dimension=self.dimension), None)
-
-    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
-        """Return None: there are no atoms."""
-        return None
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""

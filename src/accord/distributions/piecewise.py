@@ -3,16 +3,23 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions.measured import Flags, Points, box_corners, finite_numbers, normalised, outside_atoms
+from accord.distributions.measured import (
+    Continuous,
+    Flags,
+    Points,
+    box_corners,
+    finite_numbers,
+    normalised,
+    outside_atoms,
+)
 from accord.distributions.protocol import Rows
 
 __all__ = ["Piecewise"]
@@ -23,7 +30,7 @@ _Ints = NDArray[np.int64]
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Piecewise:
+class Piecewise(Continuous):
     """The density of a histogram on R: bin i is ``[edges[i], edges[i + 1])``, the last one with its upper end.
 
     Formal guarantees
@@ -76,11 +83,6 @@ class Piecewise:
         return 1
 
     @property
-    def measure(self) -> Measure:
-        """Lebesgue measure on R."""
-        return Measure.LEBESGUE
-
-    @property
     def log_heights(self) -> _Floats:
         """Log density in each bin, shape (m,)."""
         ends = np.array(self.edges)
@@ -108,21 +110,6 @@ class Piecewise:
         half = high / 2 - low / 2
         records: Rows = np.clip(low + half * share + half * share, low, high)[:, None]
         return records
-
-    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
-        """Return the log density at each record, shape (n,).
-
-        Parameters
-        ----------
-        x
-            Shape (n, 1) or (n,).
-
-        """
-        return self.log_density_at(Points(x, dimension=1), None)
-
-    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
-        """Return None: there are no atoms."""
-        return None
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""

@@ -1,7 +1,6 @@
 """Any continuous law of scipy.stats as a law on the line."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self, final
 
@@ -9,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions.measured import Flags, Points, outside_atoms
+from accord.distributions.measured import Continuous, Flags, Points, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["ScipyLaw"]
@@ -22,7 +20,7 @@ _Floats = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class ScipyLaw:
+class ScipyLaw(Continuous):
     """A continuous law of scipy.stats with its parameters, as a value.
 
     Formal guarantees
@@ -97,11 +95,6 @@ class ScipyLaw:
         return 1
 
     @property
-    def measure(self) -> Measure:
-        """Lebesgue measure on R."""
-        return Measure.LEBESGUE
-
-    @property
     def support(self) -> tuple[float, float]:
         """Ends of the support."""
         low, high = _family(self.family).support(*self.shapes, loc=self.loc, scale=self.scale)
@@ -123,21 +116,6 @@ class ScipyLaw:
         drawn = law.rvs(*self.shapes, loc=self.loc, scale=self.scale, size=count, random_state=generator)
         records: Rows = np.asarray(drawn, dtype=np.float64).reshape(count, 1)
         return records
-
-    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
-        """Return the log density at each record, shape (n,).
-
-        Parameters
-        ----------
-        x
-            Shape (n, 1) or (n,).
-
-        """
-        return self.log_density_at(Points(x, dimension=1), None)
-
-    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
-        """Return None: there are no atoms."""
-        return None
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""

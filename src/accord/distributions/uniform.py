@@ -1,18 +1,16 @@
 """The uniform law on a box."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
-from accord.core.coupling import Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
-from accord.distributions.measured import Flags, Points, box_corners, finite_numbers, outside_atoms
+from accord.distributions.measured import Continuous, Flags, Points, box_corners, finite_numbers, outside_atoms
 from accord.distributions.protocol import Rows
 
 __all__ = ["Uniform"]
@@ -22,7 +20,7 @@ _Floats = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Uniform:
+class Uniform(Continuous):
     """The uniform law on a box of R^d, its faces included.
 
     Formal guarantees
@@ -73,11 +71,6 @@ class Uniform:
         return len(self.low)
 
     @property
-    def measure(self) -> Measure:
-        """Lebesgue measure on R^d."""
-        return Measure.LEBESGUE
-
-    @property
     def log_volume(self) -> float:
         """Logarithm of the volume of the box."""
         return math.fsum(_log_width(low, high) for low, high in zip(self.low, self.high, strict=True))
@@ -99,21 +92,6 @@ class Uniform:
         half = high / 2 - low / 2
         records: Rows = np.clip(low + half * share + half * share, low, high)
         return records
-
-    def log_density(self, x: ArrayLike | Sequence[Any]) -> _Floats:
-        """Return the log density at each record, shape (n,).
-
-        Parameters
-        ----------
-        x
-            Shape (n, d); (n,) is accepted for d = 1.
-
-        """
-        return self.log_density_at(Points(x, dimension=self.dimension), None)
-
-    def atom_columns(self, points: Points) -> Flags:  # noqa: ARG002 - there are none anywhere
-        """Return None: there are no atoms."""
-        return None
 
     def log_density_at(self, points: Points, atoms: Flags) -> _Floats:
         """Return the log density with respect to the measure that counts in the columns given, shape (n,)."""

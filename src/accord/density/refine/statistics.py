@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isqrt
-from typing import Any, Literal, Protocol, final, runtime_checkable
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from accord.core.blocks import Progress
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
-from accord.core.guarantee import ApproxDP, Neighbouring, PureDP
+from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.release import composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import Generator, SharedRandomness, require_shared
