@@ -212,7 +212,7 @@ def test_interrupted_runs_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
     with Ledger.create("l.db", epsilon=3, delta="1e-5"):
         pass
-    monkeypatch.setattr(MarginalLearner, "release", stopped)
+    monkeypatch.setattr(MarginalLearner, "release_counted", stopped)
     before = set(Path().iterdir())
     result = synth("--ledger", "l.db", "--report", "r.html")
     assert result.exit_code == 130

@@ -33,6 +33,7 @@ from accord.core.release import composing, note
 from accord.errors import BudgetExceeded, InvalidParameter
 from accord.ledger import Ledger, spending
 from accord.marginals import MarginalLearner
+from accord.marginals.engine import CountingEngine
 from accord.mechanisms import DiscreteLaplace, ThresholdedCounts
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
@@ -220,7 +221,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Keep the first values that are released, and give them again whatever the records are; counts the releases."""
     calls: list[int] = []
     kept: dict[str, Any] = {}
-    cuts, release = accord.synthesis.cuts.make_cuts, MarginalLearner.release
+    cuts, release = accord.synthesis.cuts.make_cuts, MarginalLearner.release_counted
 
     def same(name: str, run: Callable[[], Any]) -> Any:
         with composing("basic", apart=True) as ran:
@@ -232,12 +233,12 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def same_cuts(table: Any, *words: Any, **options: Any) -> Any:
         return same("cuts", lambda: cuts(table, *words, **options))
 
-    def same_tables(learner: MarginalLearner, codes: Any, **options: Any) -> Any:
-        calls.append(len(codes))
-        return same("tables", lambda: release(learner, codes, **options))
+    def same_tables(learner: MarginalLearner, counting: CountingEngine, **options: Any) -> Any:
+        calls.append(sum(part.codes().size for part in counting.parts))
+        return same("tables", lambda: release(learner, counting, **options))
 
     monkeypatch.setattr(accord.synthesis.learner, "make_cuts", same_cuts)
-    monkeypatch.setattr(MarginalLearner, "release", same_tables)
+    monkeypatch.setattr(MarginalLearner, "release_counted", same_tables)
     return calls
 
 
@@ -495,7 +496,7 @@ def test_every_column_of_a_discovery_spends_its_part_at_most(monkeypatch: pytest
         return counts(mechanism, values, **options)
 
     def by_place(values: Any, plan: Any, **options: Any) -> Any:
-        spent.append((plan.epsilon, plan.delta))
+        spent.append((plan.budget.epsilon, plan.budget.delta))
         assert len(values) == (count // 4 if units else count), "one record of each unit"
         return locating(values, plan, **options)
 

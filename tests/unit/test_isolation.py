@@ -1,6 +1,7 @@
 """One block's fit and the others: copies, processes, time limits, and whatever a learner may do."""
 
 import asyncio
+import cProfile
 import decimal
 import gc
 import logging
@@ -137,6 +138,11 @@ def test_what_a_fit_sets_in_the_interpreter_is_put_back(
     during = alone(lambda: (change(), state())[1], failed=None)
     assert state() == before
     assert during != before
+
+
+def test_a_compiled_profiler_of_the_caller_goes_on() -> None:
+    profiler = cProfile.Profile()
+    assert profiler.runcall(lambda: alone(lambda: 2, failed=None)) == 2
 
 
 ANYWHERE = ("exception", "exit", "warning", "panic", "cancelled", "chatter", "new generator")

@@ -26,7 +26,6 @@ from accord.tables import (
     columns_as_bytes,
     outputs,
     read_schema,
-    read_table,
 )
 from accord.tables.files import files_of
 from accord.tables.names import shown
@@ -68,7 +67,7 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
         check_csv(schema)
     with _ledger(request, promised=task.promised) as ledger:
         with progress() as report:
-            table = read_table(request.data, schema=schema, told=_reading(report))
+            table = task.read(request.data, whole=request.curator_report is not None, told=_reading(report))
         page = places.pop(_CURATORS, None)
         with outputs(list(places.values())) as files, outputs([] if page is None else [page]) as kept:
             with progress() as report:
@@ -77,7 +76,7 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
                 with _during(progress, "writing"):
                     cells = synthetic.cells(rows, seed=terms.seed)
                     _write(request, synthetic, cells, files=files, places=places)
-                    if page is not None:
+                    if page is not None and isinstance(table, Table):
                         _write_curators(synthetic, table, cells, files=kept, page=page)
     return synthetic
 

@@ -114,8 +114,12 @@ def _settings() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.setprofile(profiled)
-            sys.settrace(traced)
+            if sys.getprofile() is not profiled:
+                with contextlib.suppress(TypeError):  # a compiled profiler cannot be put back from here
+                    sys.setprofile(profiled)
+            if sys.gettrace() is not traced:
+                with contextlib.suppress(TypeError):
+                    sys.settrace(traced)
             (gc.enable if collects else gc.disable)()
             if sys.getrecursionlimit() != limit:
                 sys.setrecursionlimit(limit)

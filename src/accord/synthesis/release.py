@@ -26,9 +26,11 @@ from accord.distributions import Categorical, Normal
 from accord.ledger import Ledger
 from accord.marginals.verdicts import TableErrors, verdicts_of
 from accord.synthesis.by_votes import SamplePlan, Synthesis
+from accord.synthesis.coded import CodedTable, coded_of
 from accord.synthesis.learner import TableLearner
 from accord.synthesis.model import TableModel, table_errors
 from accord.tables import Schema, Table
+from accord.tables.reader import units_in
 
 __all__ = ["Columns", "Shares", "TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
 
@@ -95,7 +97,7 @@ class TableRelease:
 
 
 def release_by_tables(
-    table: Table,
+    table: Table | CodedTable,
     *,
     epsilon: Number,
     delta: Number,
@@ -105,7 +107,8 @@ def release_by_tables(
 ) -> TableRelease:
     """Release a model of all columns together from noisy tables of a few (`TableLearner`)."""
     learner = TableLearner(table.schema, epsilon=epsilon, delta=delta)
-    units = len(table) if table.units is None else int(table.units.max()) + 1
+    table = coded_of(table) if isinstance(table, Table) else table
+    units = table.units
     shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
     release = learner.release(table, shared=shared.child("release"), progress=progress, ledger=ledger)
     model = release.value
@@ -158,7 +161,7 @@ def release_by_density(
     if not all(column.is_number for column in table.schema.read):
         raise InvalidParameter("a density is learnt from columns of numbers alone: use the learner of tables.")
     numbers = len(table) if table.units is None else table.units
-    units = len(table) if table.units is None else int(table.units.max()) + 1
+    units = units_in(table)
     word = unit_word(table.schema.unit, named=table.units is not None)
     plan = density_plan(units=units, columns=len(table.columns), budget=Budget.asked(epsilon, delta))
     guarantee = ApproxDP(plan.budget.epsilon, plan.budget.delta, Neighbouring.REPLACE_ONE, word)

@@ -14,7 +14,7 @@ from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.task import TableTask, schema_of, task_of
 from accord.synthesis.terms import terms_of
 from accord.tables import Schema
-from accord.tables.frames import kind_of, read_data
+from accord.tables.frames import kind_of
 
 __all__ = ["MOST_UNITS", "plan_table", "synthesise_table"]
 
@@ -133,7 +133,7 @@ def synthesise_table(
             raise InvalidParameter("ledger must be a Ledger: open it by accord.ledger.Ledger(path).")
         ledger.check(task.promised)
     frame = kind_of(data)
-    return task.run(read_data(data, schema=task.schema), frame=frame, progress=progress, ledger=ledger)
+    return task.run(task.read(data), frame=frame, progress=progress, ledger=ledger)
 
 
 def plan_table(

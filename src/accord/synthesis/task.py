@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from accord.core.blocks import Progress
 from accord.core.coupling import Learner
@@ -17,12 +17,14 @@ from accord.ledger import Ledger, Statement
 from accord.marginals.verdicts import verdicts_of
 from accord.synthesis.by_votes import synthesise
 from accord.synthesis.choice import block_learner, density_family
+from accord.synthesis.coded import CodedTable, coded_batches
 from accord.synthesis.outlook import Outlook, outlook_of_blocks, outlook_of_density, outlook_of_tables
 from accord.synthesis.release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.terms import Terms
-from accord.tables import Schema, Table, parse_schema, read_schema
-from accord.tables.frames import FrameKind
+from accord.tables import Schema, Table, parse_schema, read_batches, read_schema
+from accord.tables.frames import FrameKind, read_data
+from accord.tables.reader import Told, units_in, what_is_read
 
 __all__ = ["TableTask", "schema_of", "task_of"]
 
@@ -104,9 +106,39 @@ class TableTask:
             return outlook_of_density(self.schema, self.terms, units=units, promised=self.promised)
         return outlook_of_tables(self.schema, self.terms, units=units, promised=self.promised)
 
+    def read(
+        self,
+        data: Any,  # noqa: ANN401 - any container
+        *,
+        whole: bool = False,
+        told: Told | None = None,
+    ) -> Table | CodedTable:
+        """Read what the release needs of a table.
+
+        Parameters
+        ----------
+        data
+            As in `synthesise_table`. Files that tables are learnt from are read a batch at a time, and kept as codes.
+        whole
+            Whether all cells are wanted as they are, for a comparison with the real rows.
+        told
+            As in `accord.tables.read_table`.
+
+        Raises
+        ------
+        InvalidParameter, DataError, SchemaMismatch
+            As `accord.tables.frames.read_data`.
+
+        """
+        if whole or self.blocks is not None or self.family is not None or not isinstance(data, (str, Path)):
+            return read_data(data, schema=self.schema, told=told)
+        path = Path(data)
+        batches = read_batches(path, schema=self.schema, told=told)
+        return coded_batches(batches, schema=self.schema, what=what_is_read(path))
+
     def run(
         self,
-        table: Table,
+        table: Table | CodedTable,
         *,
         frame: FrameKind = "pyarrow",
         progress: Progress | None = None,
@@ -117,7 +149,7 @@ class TableTask:
         Parameters
         ----------
         table
-            Of this schema.
+            Of this schema, from `read`.
         frame
             As what synthetic rows are given.
         progress
@@ -146,17 +178,20 @@ class TableTask:
             frame=frame,
         )
 
-    def _tell_of_request(self, table: Table) -> None:
-        units = len(table) if table.units is None else int(table.units.max()) + 1
-        weighted = table.units is not None and self.blocks is None
+    def _tell_of_request(self, table: Table | CodedTable) -> None:
+        if isinstance(table, CodedTable):
+            units, several = table.units, table.several_records
+        else:
+            units, several = units_in(table), table.units is not None
+        weighted = several and self.blocks is None
         for verdict in verdicts_of(self.promised, units=units, weighted=weighted):
             tell(verdict)
 
-    def _released(self, table: Table, progress: Progress | None, ledger: Ledger | None) -> TableRelease:
+    def _released(self, table: Table | CodedTable, progress: Progress | None, ledger: Ledger | None) -> TableRelease:
         epsilon, delta, seed = self.terms.epsilon, self.terms.delta, self.terms.seed
-        if self.blocks is not None:
+        if self.blocks is not None and isinstance(table, Table):
             return self._by_blocks(self.blocks, table, progress, ledger)
-        if self.family is not None:
+        if self.family is not None and isinstance(table, Table):
             return release_by_density(
                 table, self.family, epsilon=epsilon, delta=delta, seed=seed, progress=progress, ledger=ledger
             )

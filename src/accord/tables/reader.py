@@ -42,6 +42,8 @@ __all__ = [
     "read_header",
     "read_table",
     "read_texts",
+    "units_in",
+    "what_is_read",
 ]
 
 
@@ -225,7 +227,17 @@ def read_table(path: Path, *, schema: Schema, told: Told | None = None) -> Table
         If a declared column is not there, its cells are not as declared, or a file is also a list of labels.
 
     """
-    return assembled(read_batches(path, schema=schema, told=told), schema=schema, what=_what(files_of(path)))
+    return assembled(read_batches(path, schema=schema, told=told), schema=schema, what=what_is_read(path))
+
+
+def units_in(table: Table) -> int:
+    """Return the number of units of privacy, public."""
+    return len(table) if table.units is None else int(table.units.max()) + 1
+
+
+def what_is_read(path: Path) -> str:
+    """Return what a refusal calls the data in a file, a folder or the files that a pattern names."""
+    return _what(files_of(path))
 
 
 def assembled(batches: Iterable[Batch], *, schema: Schema, what: str) -> Table:
