@@ -1,5 +1,6 @@
 """What the pages name exists, where they say it is."""
 
+import ast
 import importlib
 import re
 from functools import cache
@@ -12,6 +13,7 @@ SOURCE = ROOT / "src" / "accord"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 DOTTED = re.compile(r"\baccord(?:\.\w+)+")
 FILE = re.compile(r"`([\w./-]*\w\.py)`")
+PATH = re.compile(r"\b(?:docs|tests|examples|benchmarks)/[\w./-]*\w\.(?:md|py|toml|parquet)\b")
 FOLDER = re.compile(r"`(\w+)/`")
 INNER = re.compile(r"`(_[a-z]\w*)(?!\.py`)(?:\.\w+)*`")
 
@@ -54,6 +56,7 @@ def missing(text: str) -> list[str]:
         *(name for name in FILE.findall(text) if Path(name).name not in file_names()),
         *(name for name in FOLDER.findall(text) if name not in rooms),
         *(name for name in INNER.findall(text) if name not in defined_names()),
+        *(name for name in PATH.findall(text) if not (ROOT / name).exists()),
     ]
 
 
@@ -63,8 +66,36 @@ def test_every_module_file_and_name_on_a_page_exists(page: Path) -> None:
     assert missing(page.read_text(encoding="utf-8")) == []
 
 
+def docstrings(path: Path) -> list[str]:
+    """Texts of a file that document something, without the code in them."""
+    nodes = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Expr))
+    texts = (node.value.value for node in nodes if isinstance(node.value, ast.Constant))
+    return [re.sub(r"^\s*(?:>>>|\.\.\.) .*$", "", text, flags=re.M) for text in texts if isinstance(text, str)]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_module_file_and_name_in_a_docstring_exists() -> None:
+    written = {path: docstrings(path) for folder in (SOURCE, ROOT / "tests") for path in folder.rglob("*.py")}
+    found = {path.relative_to(ROOT): missing("\n".join(texts)) for path, texts in written.items()}
+    assert len(found) > 300
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_a_docstring_is_read_without_its_code(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text('"""See `_gone`.\n\n>>> _here`_there`\n"""\n\nX = 1\n"""Of `_chart.py`."""\n')
+    assert missing("\n".join(docstrings(tmp_path / "x.py"))) == ["_chart.py", "_gone"]
+
+
 @pytest.mark.parametrize(
-    "text", ["see `accord.learning.density`", "in accord.core.votes.Gone", "`_chart.py`", "`no_such_room/`", "`_chart`"]
+    "text",
+    [
+        "see `accord.learning.density`",
+        "in accord.core.votes.Gone",
+        "`_chart.py`",
+        "`no_such_room/`",
+        "`_chart`",
+        "docs/gone.md",
+    ],
 )
 def test_a_name_that_is_gone_is_seen(text: str) -> None:
     assert len(missing(text)) == 1
@@ -74,3 +105,9 @@ def test_only_the_core_calls_itself_trusted() -> None:
     said = {path for path in SOURCE.rglob("*.py") if "rusted core" in path.read_text(encoding="utf-8")}
     assert said
     assert {path for path in said if path.parent != SOURCE / "core"} == set()
+
+
+def test_the_guide_names_every_file_of_the_core_and_no_other() -> None:
+    page = (ROOT / "docs" / "reading-the-core.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+\.py)` \|", page, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(path.name for path in (SOURCE / "core").glob("*.py"))
