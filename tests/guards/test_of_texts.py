@@ -70,7 +70,7 @@ def docstrings(path: Path) -> list[str]:
     """Texts of a file that document something, without the code in them."""
     nodes = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Expr))
     texts = (node.value.value for node in nodes if isinstance(node.value, ast.Constant))
-    return [re.sub(r"^\s*(?:>>>|\.\.\.) .*$", "", text, flags=re.M) for text in texts if isinstance(text, str)]
+    return [re.sub(r"^\s*(?:>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE) for text in texts if isinstance(text, str)]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
