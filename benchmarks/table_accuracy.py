@@ -95,18 +95,19 @@ def columns_of(task: Task, release: SyntheticTable, cells: tuple[np.ndarray, ...
 
 
 def peer(task: Task, train: Columns, run: Run) -> tuple[Columns, dict[str, float]]:
-    codes = np.stack([spec.codes(train[name]) for name, spec in task.columns.items()], axis=1)
+    specs = task.chosen if run.tool.endswith("chosen cells") else task.columns
+    codes = np.stack([spec.codes(train[name]) for name, spec in specs.items()], axis=1)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-        np.savez(source, codes=codes, sizes=np.array([spec.size for spec in task.columns.values()]))
-        method = run.tool.removeprefix("dpmm ")
+        np.savez(source, codes=codes, sizes=np.array([spec.size for spec in specs.values()]))
+        method = run.tool.split()[1]
         command = [run.python, str(PEERS), method, run.epsilon, DELTA, str(run.split % 2**32), str(source), str(target)]
         plain = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=plain)  # noqa: S603 - own file
         made = np.load(target)
         fake, (seconds, megabytes) = made["codes"], made["figures"].tolist()
     generator = np.random.default_rng([run.split, 8])
-    columns = {name: spec.decode(fake[:, c], generator) for c, (name, spec) in enumerate(task.columns.items())}
+    columns = {name: spec.decode(fake[:, c], generator) for c, (name, spec) in enumerate(specs.items())}
     return columns, {"CPU seconds": seconds, "MB": megabytes}
 
 

@@ -84,7 +84,8 @@ class Task:
     """A table: its columns, its rows for a split, and what synthetic rows are measured by.
 
     ``known`` maps each knowledge to a schema: "e" (the bins of the measure too), "b" (bounds and decimals), "n" (no
-    bounds), or the word of a made-up table.
+    bounds), or the word of a made-up table. Peers are given the bins of ``columns``; where ``chosen`` has better ones
+    than a user could know, those too.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Task:
     needs_data: bool = True
     table_errors: bool = True
     truth: dict[str, Any] = field(default_factory=dict)
+    chosen: dict[str, Spec] = field(default_factory=dict)
 
     def given(self, rows: Columns) -> dict[str, np.ndarray]:
         """Return rows as a user holds them: labels as texts."""
@@ -404,26 +406,32 @@ def places_task() -> Task:
 
 
 def wide_task(columns: int) -> Task:
-    """Measured on deciles; MST is given 32 plain public cells a number, accord bounds and decimals."""
+    """Measured on deciles; MST is given 32 plain public cells a number, and chosen ones, accord bounds and decimals."""
 
     def maker(seed: int, *, n: int) -> Columns:
         return made_up.wide(seed, n=n, columns=columns)
 
-    kinds: tuple[Callable[[int], Spec], ...] = (
-        lambda place: Label(tuple(f"L{label}" for label in range(made_up.labels_of_wide(place)))),
-        lambda _: Number(tuple(np.linspace(0, 100, 33).tolist()), (-100.0, 200.0), 1),
-        lambda _: Number(tuple(np.round(np.geomspace(1, 501, 33) - 1, 1).tolist()), (0.0, 5000.0), 0),
-    )
-    specs = {f"c{place}": kinds[place % 3](place) for place in range(columns)}
-    entries = [[f'name = "{key}"', *spec.lines("b")] for key, spec in specs.items()]
+    def specs(number: Spec, whole_number: Spec) -> dict[str, Spec]:
+        kinds = (None, number, whole_number)
+        return {
+            f"c{place}": kinds[place % 3] or Label(tuple(f"L{label}" for label in range(made_up.labels_of_wide(place))))
+            for place in range(columns)
+        }
+
+    far, whole_far = (-100.0, 200.0), (0.0, 5000.0)
+    plain = specs(equal(*far, cells=32, decimals=1), Number(tuple(np.linspace(0, 200, 33).tolist()), whole_far, 0))
+    logs = tuple(np.round(np.geomspace(1, 501, 33) - 1, 1).tolist())
+    chosen = specs(Number(tuple(np.linspace(0, 100, 33).tolist()), far, 1), Number(logs, whole_far, 0))
+    entries = [[f'name = "{key}"', *spec.lines("b")] for key, spec in plain.items()]
     return made(
         f"wide {columns}",
-        specs,
+        plain,
         maker,
         {"b": schema_text(entries)},
-        peers=("MST",),
+        peers=("MST", "MST with chosen cells"),
         deciles=True,
         truth={"n": 50_000},
+        chosen=chosen,
     )
 
 
