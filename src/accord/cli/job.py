@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from accord.cli.document import model_file
@@ -13,10 +13,11 @@ from accord.core.errors import SchemaMismatch
 from accord.core.guarantee import ApproxDP
 from accord.ledger import Ledger
 from accord.reports import release_json, report_page
+from accord.synthesis.coded import CodedTable
 from accord.synthesis.curator import curator_account
 from accord.synthesis.release import Columns
 from accord.synthesis.synthetic import SyntheticTable
-from accord.synthesis.task import task_of
+from accord.synthesis.task import TableTask, task_of
 from accord.tables import (
     Outputs,
     Schema,
@@ -65,9 +66,8 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
     places = _places(request, schema=schema)
     if not _as_parquet(request):
         check_csv(schema)
-    with _ledger(request, promised=task.promised) as ledger:
-        with progress() as report:
-            table = task.read(request.data, whole=request.curator_report is not None, told=_reading(report))
+    with _ledger(request, promised=task.promised) as ledger, ExitStack() as stack:
+        table = stack.enter_context(_table(request, task, progress=progress))
         page = places.pop(_CURATORS, None)
         with outputs(list(places.values())) as files, outputs([] if page is None else [page]) as kept:
             with progress() as report:
@@ -79,6 +79,23 @@ def run(request: Request, *, progress: Callable[[], AbstractContextManager[Progr
                     if page is not None and isinstance(table, Table):
                         _write_curators(synthetic, table, cells, files=kept, page=page)
     return synthetic
+
+
+@contextmanager
+def _table(
+    request: Request, task: TableTask, *, progress: Callable[[], AbstractContextManager[Progress | None]]
+) -> Iterator[Table | CodedTable]:
+    """Read the table, here or on the workers that were asked for."""
+    with request.on_workers() as workers:
+        if workers is None:
+            with progress() as report:
+                table = task.read(request.data, whole=request.curator_report is not None, told=_reading(report))
+            yield table
+            return
+        with ExitStack() as stack:
+            with _during(progress, "reading the table on workers"):
+                held = stack.enter_context(task.read_on(workers, request.data))
+            yield held
 
 
 def _reading(report: Progress | None) -> Callable[[int, int], None] | None:

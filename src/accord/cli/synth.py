@@ -68,6 +68,12 @@ def synth(
     ] = None,
     who: Annotated[str | None, typer.Option(help="Who asks, for the ledger; by default the login name.")] = None,
     why: Annotated[str | None, typer.Option(help="What for, for the ledger.")] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="Read and count on so many processes of this machine (needs accord[dask]).")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Read and count on the workers of this scheduler of dask, tls://host:8786 say.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan, its budgets and expected errors; read no row.")
     ] = False,
@@ -103,6 +109,8 @@ def synth(
         who=who,
         why=why,
         force=force,
+        workers=workers,
+        scheduler=scheduler,
     )
     with guarded():
         if dry_run:

@@ -27,6 +27,7 @@ __all__ = [
     "CountingEngine",
     "Part",
     "Request",
+    "Run",
     "Tables",
     "coded",
     "count_part",

@@ -1,7 +1,7 @@
 """A declared table as codes in parts: read once, a batch at a time, and held in a few bytes a record."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, final
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from accord.core.errors import DataError
 from accord.marginals import NumericBinning
-from accord.marginals.engine import WHOLE, Codes, CountingEngine, Part, in_threads, type_for, weights_of
+from accord.marginals.engine import WHOLE, Codes, CountingEngine, Part, Run, in_threads, type_for, weights_of
 from accord.marginals.parts import CodeStore
 from accord.synthesis.cuts import public_binning
 from accord.tables import Column, Schema, Table
@@ -80,7 +80,11 @@ class CodedTable:
     numbers
         The other columns, numbers that are cut privately, with the units of all records.
     weights
-        Of each record; None where each is a unit of its own and weighs 1.
+        Of each record; None where each is a unit of its own and weighs 1, or where parts have them.
+    counted
+        Number of units where it was counted elsewhere.
+    run
+        How the parts are visited where they are elsewhere; then every column is in them.
 
     """
 
@@ -88,7 +92,9 @@ class CodedTable:
     parts: tuple[Part, ...]
     sizes: tuple[int, ...]
     numbers: Table
-    weights: NDArray[Any] | None = field(default=None)
+    weights: NDArray[Any] | None = None
+    counted: int | None = None
+    run: Run | None = None
 
     @property
     def several_records(self) -> bool:
@@ -98,6 +104,8 @@ class CodedTable:
     @cached_property
     def units(self) -> int:
         """Number of units of privacy, public."""
+        if self.counted is not None:
+            return self.counted
         return sum(self.sizes) if self.numbers.units is None else int(self.numbers.units.max()) + 1
 
     def binnings(self, found: Sequence[NumericBinning]) -> tuple[NumericBinning | None, ...]:
@@ -115,6 +123,11 @@ class CodedTable:
         shape: list[int] = []
         for coding, binning in zip(codings, binnings, strict=True):
             shape.append(coding.size if coding is not None else 0 if binning is None else binning.cells + 1)
+        total = self.units * (WHOLE if self.several_records else 1)
+        if self.run is not None:
+            return CountingEngine(
+                parts=self.parts, shape=tuple(shape), total=total, lookups=(None,) * len(shape), run=self.run
+            )
         cut = [binning for coding, binning in zip(codings, binnings, strict=True) if coding is None]
         parts: list[Part] = []
         for part, high, size in zip(self.parts, accumulate(self.sizes), self.sizes, strict=True):
@@ -126,7 +139,6 @@ class CodedTable:
             ]
             weights = None if self.weights is None else self.weights[low:high]
             parts.append(_Joined(part, tuple(more), tuple(coding is not None for coding in codings), weights))
-        total = self.units * (WHOLE if self.several_records else 1)
         if len(parts) == 1 and isinstance(self.parts[0], Codes):  # it may be cut for threads
             return CountingEngine.of(parts[0].codes(), tuple(shape), total=total)
         return CountingEngine(

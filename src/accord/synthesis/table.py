@@ -9,12 +9,14 @@ from accord.core.blocks import Progress
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.ledger import Ledger
+from accord.synthesis.on_workers import is_dask_frame
 from accord.synthesis.outlook import Outlook
 from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.task import TableTask, schema_of, task_of
 from accord.synthesis.terms import terms_of
 from accord.tables import Schema
 from accord.tables.frames import kind_of
+from accord.workers import DaskWorkers
 
 __all__ = ["MOST_UNITS", "plan_table", "synthesise_table"]
 
@@ -34,6 +36,7 @@ def synthesise_table(
     records_per_vote: int | None = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
+    workers: DaskWorkers | None = None,
     seed: int | None = None,
 ) -> SyntheticTable:
     """Learn a declared table privately; the result draws synthetic rows free of charge.
@@ -73,6 +76,9 @@ def synthesise_table(
         The budget of this table.
     progress
         Told how far the steps are: (done, all, what).
+    workers
+        Where the files, or the partitions of a data frame of dask, are read and counted; by default here. They are
+        trusted, see SECURITY.md. Columns of numbers then need cells that the schema alone decides.
     seed
         Fixes everything but the noise and the cut into blocks, for tests.
 
@@ -132,6 +138,13 @@ def synthesise_table(
         if not isinstance(ledger, Ledger):
             raise InvalidParameter("ledger must be a Ledger: open it by accord.ledger.Ledger(path).")
         ledger.check(task.promised)
+    if workers is not None or is_dask_frame(data):
+        if workers is None:
+            raise InvalidParameter("a data frame of dask needs workers=, such as accord.workers.DaskWorkers.")
+        with task.read_on(workers, data) as table:
+            return task.run(
+                table, frame="pandas" if is_dask_frame(data) else "pyarrow", progress=progress, ledger=ledger
+            )
     frame = kind_of(data)
     return task.run(task.read(data), frame=frame, progress=progress, ledger=ledger)
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from accord.core.blocks import Progress
 from accord.core.coupling import Learner
-from accord.core.errors import FitFailed, LedgerError, NothingReleased, SchemaMismatch
+from accord.core.errors import FitFailed, InvalidParameter, LedgerError, NothingReleased, SchemaMismatch
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.unit_names import unit_word
 from accord.core.verdict import Verdict, collected, tell
@@ -18,6 +18,7 @@ from accord.marginals.verdicts import verdicts_of
 from accord.synthesis.by_votes import synthesise
 from accord.synthesis.choice import block_learner, density_family
 from accord.synthesis.coded import CodedTable, coded_batches
+from accord.synthesis.on_workers import coded_on_workers
 from accord.synthesis.outlook import Outlook, outlook_of_blocks, outlook_of_density, outlook_of_tables
 from accord.synthesis.release import TableRelease, of_synthesis, release_by_density, release_by_tables
 from accord.synthesis.synthetic import SyntheticTable
@@ -25,6 +26,7 @@ from accord.synthesis.terms import Terms
 from accord.tables import Schema, Table, parse_schema, read_batches, read_schema
 from accord.tables.frames import FrameKind, read_data
 from accord.tables.reader import Told, units_in, what_is_read
+from accord.workers import DaskWorkers
 
 __all__ = ["TableTask", "schema_of", "task_of"]
 
@@ -135,6 +137,23 @@ class TableTask:
         path = Path(data)
         batches = read_batches(path, schema=self.schema, told=told)
         return coded_batches(batches, schema=self.schema, what=what_is_read(path))
+
+    @contextmanager
+    def read_on(self, workers: DaskWorkers, data: Any) -> Iterator[CodedTable]:  # noqa: ANN401 - any container
+        """Give the table as codes that stay on workers until the end of the block: see `coded_on_workers`.
+
+        Raises
+        ------
+        InvalidParameter
+            If the learner is another than the tables.
+        AccordError
+            As `coded_on_workers`.
+
+        """
+        if self.blocks is not None or self.family is not None:
+            raise InvalidParameter("workers count tables: leave the learner out, or read the table on one machine.")
+        with coded_on_workers(data, schema=self.schema, workers=workers) as table:
+            yield table
 
     def run(
         self,

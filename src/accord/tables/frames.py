@@ -18,6 +18,7 @@ from accord.core.errors import InvalidParameter, SchemaMismatch
 from accord.tables.column import Column
 from accord.tables.names import shown
 from accord.tables.reader import (
+    Batch,
     Convert,
     Table,
     Told,
@@ -30,7 +31,7 @@ from accord.tables.reader import (
 )
 from accord.tables.schema import Schema
 
-__all__ = ["FrameKind", "as_frame", "kind_of", "read_data"]
+__all__ = ["FrameKind", "as_frame", "frame_batch", "kind_of", "read_data"]
 
 FrameKind: TypeAlias = Literal["pyarrow", "pandas", "polars", "mapping"]
 """A library of data frames, or a mapping of names to arrays; files count as pyarrow."""
@@ -89,6 +90,18 @@ def read_data(data: Any, *, schema: Schema, told: Told | None = None) -> Table: 
     """
     if isinstance(data, (str, Path)):
         return read_table(Path(data), schema=schema, told=told)
+    return assembled([frame_batch(data, schema=schema)], schema=schema, what=_WHAT)
+
+
+def frame_batch(data: Any, *, schema: Schema) -> Batch:  # noqa: ANN401 - any container
+    """Return the records of a frame or a mapping; the guarantees are those of `read_data`.
+
+    Raises
+    ------
+    InvalidParameter, SchemaMismatch
+        As `read_data`.
+
+    """
     kind = kind_of(data)
     if kind in {"pyarrow", "polars"}:
         return _typed(data if kind == "pyarrow" else data.to_arrow(), schema=schema)
@@ -104,7 +117,7 @@ def read_data(data: Any, *, schema: Schema, told: Told | None = None) -> Table: 
         raise InvalidParameter("data must have columns of one length.")
     read = [_cells(one, column) for one, column in zip(arrays, schema.read, strict=False)]
     units = [_unit_cells(one, name=str(schema.unit)) for one in arrays[len(schema.read) :]]
-    return _assembled([*read, *units], _from_either, schema=schema)
+    return _batch([*read, *units], _from_either, schema=schema)
 
 
 def as_frame(table: pa.Table, *, kind: FrameKind) -> Any:  # noqa: ANN401 - other libraries' frames
@@ -127,15 +140,14 @@ def _names(schema: Schema) -> list[str]:
     return [column.name for column in schema.read] + ([schema.unit] if schema.unit is not None else [])
 
 
-def _typed(table: pa.Table, *, schema: Schema) -> Table:
+def _typed(table: pa.Table, *, schema: Schema) -> Batch:
     """Read a table of pyarrow as its Parquet file would be read."""
     wanted = positions(tuple(table.column_names), names=_names(schema), what=_WHAT)
-    cells = [table.column(place).combine_chunks() for place in wanted]
-    return _assembled(cells, from_typed, schema=schema)
+    return _batch([table.column(place).combine_chunks() for place in wanted], from_typed, schema=schema)
 
 
-def _assembled(cells: list[pa.Array], convert: Convert, *, schema: Schema) -> Table:
-    return assembled(converted([cells], convert, schema=schema), schema=schema, what=_WHAT)
+def _batch(cells: list[pa.Array], convert: Convert, *, schema: Schema) -> Batch:
+    return next(converted([cells], convert, schema=schema))
 
 
 # --- arrays of numpy, lists, columns of pandas ------------------------------------------------------------------------

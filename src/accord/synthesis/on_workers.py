@@ -1,0 +1,281 @@
+"""A declared table on the workers of a cluster: encoded there once, counted there, and never brought together."""
+
+import operator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from accord.core.errors import AccordError, DataError, InvalidParameter, WorkersLost
+from accord.marginals.engine import Codes, Part, type_for, weights_at
+from accord.synthesis.coded import CodedTable, coding_of
+from accord.tables import Schema, Table, read_batches
+from accord.tables.cells import units_by_name
+from accord.tables.files import files_of
+from accord.tables.frames import frame_batch
+from accord.tables.names import listed
+from accord.tables.reader import Batch
+from accord.workers import DaskWorkers
+
+__all__ = ["coded_on_workers", "is_dask_frame"]
+
+_FAN_IN = 8
+_MOST_BUCKETS = 16
+_LOST = "a worker could not read or count its part of the table: nothing is released. Give workers more memory."
+
+_Ints = NDArray[np.int64]
+_T = TypeVar("_T")
+
+
+def is_dask_frame(data: Any) -> bool:  # noqa: ANN401 - any container
+    """Return whether this is a data frame of dask."""
+    return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "to_delayed") and hasattr(data, "dtypes")
+
+
+@contextmanager
+def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iterator[CodedTable]:  # noqa: ANN401
+    """Give a table whose parts stay on workers until the end of the block.
+
+    Formal guarantees
+    -----------------
+    - Rows stay where they are: workers read and encode their parts, and send each other the names of units. Here come
+      numbers of records and units, and exact counts.
+    - The counts are those of the same table read here, however it is cut: codes are functions of the schema and a cell,
+      sums are of whole numbers, and a record's weight follows from its rank among those of its unit in the order of the
+      table, partition by partition, whatever workers do first. So with given noise the release is the same.
+    - Nothing random is drawn on a worker. A part that is lost is read again.
+    - Silence: what goes wrong on a worker comes as an error of accord's, or as none, so that dask has nothing to log.
+
+    Parameters
+    ----------
+    data
+        A data frame of dask, or the path of files as in `accord.tables.read_table`, which all workers can read under
+        it: each file is a partition.
+    schema
+        What was declared. Columns of numbers must have edges, or bounds that leave few whole numbers: what is cut
+        privately is needed in one place.
+    workers
+        Where the partitions are.
+
+    Raises
+    ------
+    InvalidParameter
+        If a column must be cut privately.
+    DataError, SchemaMismatch
+        As `accord.tables.read_table`.
+    WorkersLost
+        If workers went away again and again.
+
+    """
+    private = [column.name for column in schema.read if coding_of(column) is None]
+    if private:
+        raise InvalidParameter(
+            f"on workers, columns of numbers need cells that the schema alone decides: give {listed(private)} edges, "
+            f"or read the table on one machine."
+        )
+    with workers.client() as client:
+        parts = _encoded(client, data, schema=schema)
+        told = _answers(client, [client.submit(_size, part, pure=False) for part in parts])
+        failed = next((one for one in told if isinstance(one, AccordError)), None)
+        if failed is not None:
+            raise failed
+        sizes = [int(one) for one in told]
+        if sum(sizes) == 0:
+            raise DataError("the table on the workers holds no records.")
+        units = sum(sizes)
+        if schema.unit is not None:
+            parts, units = _with_weights(client, parts)
+        yield CodedTable(
+            schema=schema,
+            parts=tuple(_Far(part) for part in parts),
+            sizes=tuple(sizes),
+            numbers=Table(columns=(), units=None, schema=replace(schema, columns=())),
+            counted=units,
+            run=partial(_run, client),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Held:
+    """A part on its worker; it has no text, so that no log shows it."""
+
+    held: Codes
+    names: tuple[str, ...] = ()
+    owners: _Ints | None = None
+
+    def codes(self) -> Codes:
+        return self.held
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Far:
+    """A part, seen from here."""
+
+    future: Any
+
+    def codes(self) -> Codes:
+        raise AssertionError("codes stay on their worker")
+
+
+def _encoded(client: Any, data: Any, *, schema: Schema) -> list[Any]:  # noqa: ANN401 - dask's
+    if is_dask_frame(data):
+        parts = client.compute(data.to_delayed())
+        return [client.submit(_of_frame, part, schema, pure=False) for part in parts]
+    files = files_of(Path(data))
+    read_batches(Path(data), schema=schema)  # refuses what the headers show
+    return [client.submit(_of_file, str(path.resolve()), schema, pure=False) for path in files]
+
+
+def _of_file(path: str, schema: Schema) -> _Held | AccordError:
+    return _quietly(lambda: _held(read_batches(Path(path), schema=schema), schema=schema))
+
+
+def _of_frame(frame: Any, schema: Schema) -> _Held | AccordError:  # noqa: ANN401 - of pandas
+    return _quietly(lambda: _held([frame_batch(frame, schema=schema)] if len(frame) else [], schema=schema))
+
+
+def _quietly(task: Callable[[], _T]) -> _T | AccordError:
+    """Return what a task gives, or its error as a value: dask logs what is raised, with what the task was given."""
+    try:
+        return task()
+    except AccordError as error:
+        return error.with_traceback(None)
+    except Exception:  # noqa: BLE001 - its text may hold cells
+        return DataError(_LOST)
+
+
+def _held(batches: Iterable[Batch], *, schema: Schema) -> _Held:
+    codings = [coding for column in schema.read if (coding := coding_of(column)) is not None]
+    columns: list[list[NDArray[Any]]] = [[np.empty(0, dtype=type_for(coding.size))] for coding in codings]
+    names: list[pa.Array] = []
+    for batch in batches:
+        for coding, part, values in zip(codings, columns, batch.columns, strict=True):
+            part.append(coding.encode(values))
+        if batch.units is not None:
+            names.append(batch.units)
+    codes = Codes(tuple(np.concatenate(part) for part in columns))
+    if schema.unit is None:
+        return _Held(codes)
+    together = pa.chunked_array(names, type=pa.dictionary(pa.int32(), pa.large_string())).unify_dictionaries()
+    texts = together.chunk(0).dictionary.to_pylist() if together.num_chunks else []
+    return _Held(codes, tuple(texts), units_by_name(names))
+
+
+def _size(part: Any) -> int | AccordError:  # noqa: ANN401 - a part or an error
+    return part.held.size if isinstance(part, _Held) else part
+
+
+# --- units: a shuffle of their names ----------------------------------------------------------------------------------
+
+
+def _with_weights(client: Any, parts: list[Any]) -> tuple[list[Any], int]:  # noqa: ANN401 - dask's
+    """Return the parts with weights, and the number of units."""
+    buckets = min(_MOST_BUCKETS, len(parts))
+    cut = [client.submit(_in_buckets, part, buckets, pure=False) for part in parts]
+    met = [
+        client.submit(_met, [client.submit(operator.getitem, one, bucket, pure=False) for one in cut], pure=False)
+        for bucket in range(buckets)
+    ]
+    units = sum(_answers(client, [client.submit(operator.getitem, one, 1, pure=False) for one in met]))
+    ranked = [client.submit(operator.getitem, one, 0, pure=False) for one in met]
+    weighted = [
+        client.submit(
+            _weighted, part, [client.submit(operator.getitem, one, place, pure=False) for one in ranked], pure=False
+        )
+        for place, part in enumerate(parts)
+    ]
+    return weighted, int(units)
+
+
+_Names = tuple[list[str], _Ints]
+
+
+def _in_buckets(part: _Held, buckets: int) -> list[_Names]:
+    """Return the names of units in each bucket, and how many records of this part each has."""
+    counts = np.bincount(_owners(part), minlength=len(part.names)).astype(np.int64)
+    place = _bucket_of(part.names, buckets)
+    inside = [np.flatnonzero(place == bucket) for bucket in range(buckets)]
+    return [([part.names[one] for one in ours], counts[ours]) for ours in inside]
+
+
+def _owners(part: _Held) -> _Ints:
+    return np.empty(0, dtype=np.int64) if part.owners is None else part.owners
+
+
+def _bucket_of(names: Sequence[str], buckets: int) -> _Ints:
+    """Return the bucket of each name: the same on every machine."""
+    return np.array([zlib.crc32(name.encode()) % buckets for name in names], dtype=np.int64)
+
+
+def _met(found: Sequence[_Names]) -> tuple[list[tuple[_Ints, _Ints]], int]:
+    """Return for each part how many records its units have in earlier parts and in all; and the number of units."""
+    total: dict[str, int] = {}
+    before = []
+    for names, counts in found:
+        before.append(np.array([total.get(name, 0) for name in names], dtype=np.int64))
+        for name, count in zip(names, counts.tolist(), strict=True):
+            total[name] = total.get(name, 0) + count
+    in_all = [np.array([total[name] for name in names], dtype=np.int64) for names, _ in found]
+    return list(zip(before, in_all, strict=True)), len(total)
+
+
+def _weighted(part: _Held, ranked: Sequence[tuple[_Ints, _Ints]]) -> _Held:
+    """Return the part with the weight of each record, by its rank among those of its unit in all parts before."""
+    owners, units = _owners(part), len(part.names)
+    place = _bucket_of(part.names, len(ranked))
+    before, in_all = np.zeros(units, dtype=np.int64), np.ones(units, dtype=np.int64)
+    for bucket, (first, all_of) in enumerate(ranked):
+        before[place == bucket], in_all[place == bucket] = first, all_of
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners, minlength=units)
+    rank = np.empty(len(owners), dtype=np.int64)
+    rank[order] = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    weights = weights_at(rank + before[owners], in_all[owners]).astype(np.uint16)
+    return _Held(replace(part.held, weights=weights))
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _run(client: Any, task: Callable[[Part], _Ints], parts: Sequence[Part]) -> list[_Ints]:  # noqa: ANN401 - dask's
+    """Count every part where it is, and add up in a tree."""
+    counts = [client.submit(_counted, task, part.future, pure=False) for part in parts if isinstance(part, _Far)]
+    while len(counts) > 1:
+        counts = [
+            client.submit(_added, counts[low : low + _FAN_IN], pure=False) for low in range(0, len(counts), _FAN_IN)
+        ]
+    (found,) = _answers(client, counts)
+    if found is None:
+        raise WorkersLost(_LOST)
+    return [found]
+
+
+def _counted(task: Callable[[Part], _Ints], part: Any) -> _Ints | None:  # noqa: ANN401 - a part
+    found = _quietly(lambda: task(part))
+    return None if isinstance(found, AccordError) else found
+
+
+def _added(counts: Sequence[_Ints | None]) -> _Ints | None:
+    known = [one for one in counts if one is not None]
+    return np.sum(known, axis=0) if len(known) == len(counts) else None
+
+
+def _answers(client: Any, futures: list[Any]) -> list[Any]:  # noqa: ANN401 - dask's
+    """Return results; whatever dask cannot give is a loss of workers."""
+    found = None
+    try:
+        found = client.gather(futures)
+    except Exception:  # noqa: BLE001 - of dask: no task raises
+        found = None
+    if found is None:
+        raise WorkersLost(_LOST)
+    return list(found)
