@@ -209,7 +209,8 @@ def is_coupling(value: object) -> bool:
 
 def test_every_public_coupling_has_a_case() -> None:
     rooms = (accord.couplings, accord.theory)
-    public = {name for room in rooms for name in room.__all__ if is_coupling(getattr(room, name))}
+    offered: list[Any] = [getattr(room, name) for room in rooms for name in room.__all__]
+    public = {found.__name__ for found in offered if is_coupling(found)}
     assert public == {type(case.coupling).__name__ for case in CASES.values()}
 
 
