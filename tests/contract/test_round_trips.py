@@ -43,6 +43,10 @@ kind = "datetime"
 name = "day"
 kind = "date"
 format = "{day}"
+[[columns]]
+name = "grade"
+kind = "ordinal"
+categories = ["low", "high"]
 """
 
 
@@ -59,6 +63,7 @@ def columns() -> list[NDArray[Any]]:
         generator.integers(0, 14, ROWS).astype(np.int32),
         generator.integers(-62_135_596_800, 253_402_300_800, ROWS).astype(np.float64),
         generator.integers(-719_162, 2_932_897, ROWS).astype(np.float64),
+        generator.integers(0, 2, ROWS).astype(np.int32),
     ]
     for values in found:
         values[::7] = np.nan if values.dtype.kind == "f" else -1

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import is_dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -16,8 +17,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import accord
-from accord import mechanisms
-from accord.tables.column import COLUMN_KINDS
+from accord import distributions, mechanisms
+from accord.accounting.of_stages import KNOWN
+from accord.distributions import Atoms, Mixture, Product, ScipyLaw
+from accord.distributions.stack import _LEAVES
+from accord.tables.column import COLUMN_KINDS, LABEL_KINDS, NUMBER_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "accord"
@@ -148,11 +152,26 @@ def test_the_product_loads_no_theory(room: str) -> None:
     assert [name for name in loaded_by(f"import {room}") if name.startswith("accord.theory")] == []
 
 
-def test_every_mechanism_has_a_mutant_that_the_tests_catch() -> None:
+def running_mechanisms() -> set[str]:
     offered = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
-    running = {
+    return {
         name for name, one in offered.items() if inspect.isclass(one) and {"release", "select", "start"} & set(dir(one))
     }
+
+
+def test_the_account_can_build_every_mechanism_again() -> None:
+    assert running_mechanisms() == KNOWN
+
+
+def test_every_family_is_asked_as_accords_own() -> None:
+    offered = (getattr(distributions, name) for name in distributions.__all__)
+    families = {one for one in offered if inspect.isclass(one) and is_dataclass(one) and hasattr(one, "sample")}
+    of_parts_or_foreign = {Atoms, Mixture, Product, ScipyLaw}
+    assert families - of_parts_or_foreign == set(_LEAVES), "accord.distributions.stack lists the families"
+
+
+def test_every_mechanism_has_a_mutant_that_the_tests_catch() -> None:
+    running = running_mechanisms()
     caught = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "audit").glob("test_*_mutants.py"))
     assert {"AboveThreshold", "StableMode", "TopK"} <= running
     assert {name for name in running if not re.search(rf"\b{name}\b", caught)} == set()
@@ -163,6 +182,8 @@ def test_every_kind_of_column_has_a_row_in_the_docs_and_a_case() -> None:
     cases = (ROOT / "tests" / "unit" / "test_schema_kinds.py").read_text(encoding="utf-8")
     assert set(COLUMN_KINDS) - set(rows) == set()
     assert {kind for kind in COLUMN_KINDS if f'kind = "{kind}"' not in cases} == set()
+    trips = (ROOT / "tests" / "contract" / "test_round_trips.py").read_text(encoding="utf-8")
+    assert {kind for kind in (*NUMBER_KINDS, *LABEL_KINDS) if f'kind = "{kind}"' not in trips} == set()
 
 
 def test_version_is_the_same_in_code_and_package() -> None:

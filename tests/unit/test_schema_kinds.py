@@ -26,6 +26,7 @@ from accord.tables import (
     read_header,
     read_table,
 )
+from accord.tables.column import LABEL_KINDS, NUMBER_KINDS
 from accord.tables.dates import numbers_from_dates, texts_of_dates
 
 ALL_KINDS = """
@@ -391,3 +392,11 @@ def test_days_and_texts_are_one_to_one(day: int) -> None:
     for pattern in ("%Y-%m-%d", "%d %b %Y", "%A, %d %B %Y", "%Y/%j"):
         texts = texts_of_dates(np.array([float(day)]), pattern=pattern, kind="date")
         assert numbers_from_dates(pa.array(texts, pa.string()), pattern=pattern, kind="date").tolist() == [day]
+
+
+@pytest.mark.parametrize("kind", [*NUMBER_KINDS, *LABEL_KINDS])
+def test_a_cell_that_is_not_of_its_kind_is_refused_in_words(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n?!\n", encoding="utf-8")
+    more = 'categories = ["a"]' if kind in {"category", "ordinal"} else ""
+    with pytest.raises(SchemaMismatch, match="has cells that are no"):
+        read_table(tmp_path / "t.csv", schema=parse_schema(one(kind, more)))
