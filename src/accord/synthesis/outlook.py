@@ -15,6 +15,7 @@ from accord.core.verdict import Verdict
 from accord.density.plan import density_plan
 from accord.marginals.verdicts import verdicts_of
 from accord.synthesis.by_votes import sample_plan
+from accord.synthesis.effort import Effort, effort_of
 from accord.synthesis.learner import TableLearner
 from accord.synthesis.terms import Terms
 from accord.tables import Schema
@@ -43,6 +44,8 @@ class Outlook:
         Whether n is enough, in words.
     verdicts
         What a reader of the release would be told.
+    effort
+        Expected time and memory; None where that is not known.
 
     """
 
@@ -52,6 +55,7 @@ class Outlook:
     errors: Mapping[str, float] = field(default_factory=dict)
     enough: str
     verdicts: tuple[Verdict, ...]
+    effort: Effort | None = None
 
     @property
     def rows_stand_for(self) -> str:
@@ -61,6 +65,7 @@ class Outlook:
     def __str__(self) -> str:
         """Return the plan for people."""
         steps = "".join(f"  {line}\n" for line in self.lines)
+        steps += "" if self.effort is None else f"It takes {self.effort}.\n"
         return f"{steps}Rows stand for {self.rows_stand_for}.\nIs n = {self.units} enough? {self.enough}."
 
     def document(self) -> dict[str, Any]:
@@ -70,6 +75,7 @@ class Outlook:
             "plan": list(self.lines),
             "expected_errors": dict(self.errors),
             "enough": self.enough,
+            "effort": None if self.effort is None else self.effort.document(),
             "warnings": [verdict.document() for verdict in self.verdicts],
             "rows_stand_for": self.rows_stand_for,
         }
@@ -130,6 +136,7 @@ def outlook_of_tables(schema: Schema, terms: Terms, *, units: int, promised: App
         errors=errors,
         enough=_word(median_low(errors.values()), "half of the columns have an expected error of {:.2g} at most"),
         verdicts=verdicts_of(promised, units=units, weighted=several, errors=errors),
+        effort=effort_of(plan, schema, records=units),
     )
 
 
