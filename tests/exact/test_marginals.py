@@ -302,6 +302,17 @@ def test_tables_are_sums_over_all_cells(kind: Any, model: Any) -> None:
         np.testing.assert_allclose(one, summed(law, table), atol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [(7,), (1, 3, 1, 4), (3, 4, 2, 5), (6, 20, 5, 3, 2), (2, 3, 17, 5)])
+def test_cliques_are_summed_onto_any_of_their_columns(shape: tuple[int, ...]) -> None:
+    everything = tuple(range(len(shape)))
+    potential = np.random.default_rng(11).normal(size=math.prod(shape))
+    law = (np.exp(potential) / np.exp(potential).sum()).reshape(shape)
+    tables = [one for way in everything for one in combinations(everything, way + 1)]
+    found = TreeEngine(shape, (everything,)).several([potential], tables)
+    for table, one in zip(tables, found, strict=True):
+        np.testing.assert_allclose(one, law.sum(axis=tuple(c for c in everything if c not in table)).ravel())
+
+
 def test_weights_far_apart_do_not_underflow_to_nothing() -> None:
     shape, tables = (3, 4, 5), ((0, 1), (1, 2), (0, 2))
     generator = np.random.default_rng(9)

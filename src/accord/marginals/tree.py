@@ -17,6 +17,7 @@ __all__ = [
     "TreeEngine",
     "junction_tree",
 ]
+_SHORT = 16
 
 
 @final
@@ -186,8 +187,7 @@ class TreeEngine:
         return log_total, weights
 
     def _onto(self, array: Floats, clique: Sequence[int], columns: Sequence[int]) -> Floats:
-        axes = tuple(axis for axis, column in enumerate(clique) if column not in columns)
-        return np.asarray(array.sum(axis=axes))
+        return _summed(array, [column in columns for column in clique])
 
     def solve(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:
         """Return the log of the total weight, and the probabilities of each table, flat."""
@@ -276,6 +276,34 @@ class TreeEngine:
             for column, place in zip(new, np.unravel_index(cell, self._sizes(new)), strict=True):
                 records[:, column] = place
         return records
+
+
+def _summed(array: Floats, kept: Sequence[bool]) -> Floats:
+    """Return the sums over the axes that are not kept, by matrix products where numpy's own loops would be short."""
+    shape = [size for size, stays in zip(array.shape, kept, strict=True) if stays]
+    after = 1  # cells of what is kept behind an axis
+    runs: list[tuple[int, int]] = []
+    dropped = 1
+    for size, stays in zip(reversed(array.shape), reversed(kept), strict=True):
+        if not stays:
+            dropped *= size
+        else:
+            if dropped > 1:
+                runs.append((dropped, after))
+                dropped = 1
+            after *= size
+    if dropped > 1:
+        runs.append((dropped, after))
+    for dropped, after in runs:
+        if after == 1:
+            array = array.reshape(-1, dropped) @ np.ones(dropped)
+        elif array.size == dropped * after:
+            array = np.ones(dropped) @ array.reshape(dropped, after)
+        elif after <= _SHORT:
+            array = array.reshape(-1, dropped * after) @ np.tile(np.eye(after), (dropped, 1))
+        else:
+            array = array.reshape(-1, dropped, after).sum(axis=1)
+    return np.asarray(array).reshape(shape)
 
 
 def _einsum(kept: Sequence[int], *terms: tuple[Floats, Sequence[int]]) -> Floats:
