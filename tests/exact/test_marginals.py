@@ -302,7 +302,7 @@ def test_tables_are_sums_over_all_cells(kind: Any, model: Any) -> None:
         np.testing.assert_allclose(one, summed(law, table), atol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(7,), (1, 3, 1, 4), (3, 4, 2, 5), (6, 20, 5, 3, 2), (2, 3, 17, 5)])
+@pytest.mark.parametrize("shape", [(7,), (1, 3, 1, 4), (3, 4, 2, 5), (6, 20, 5, 3, 2), (2, 3, 17, 5), (2, 300, 3)])
 def test_cliques_are_summed_onto_any_of_their_columns(shape: tuple[int, ...]) -> None:
     everything = tuple(range(len(shape)))
     potential = np.random.default_rng(11).normal(size=math.prod(shape))
@@ -311,6 +311,24 @@ def test_cliques_are_summed_onto_any_of_their_columns(shape: tuple[int, ...]) ->
     found = TreeEngine(shape, (everything,)).several([potential], tables)
     for table, one in zip(tables, found, strict=True):
         np.testing.assert_allclose(one, law.sum(axis=tuple(c for c in everything if c not in table)).ravel())
+
+
+def test_columns_of_one_code_may_be_more_than_letters() -> None:
+    ones = 58
+    shape = (2, *[1] * ones, 3, 2)
+    left, middle, right = 0, ones + 1, ones + 2
+    tables = ((left, *range(1, 1 + ones)), (*range(1, 1 + ones), middle), (middle, right))
+    generator = np.random.default_rng(12)
+    potentials = [generator.normal(size=math.prod(shape[column] for column in table)) for table in tables]
+    engine = TreeEngine(shape, tables)
+    wanted = [(left, right), (right, left, middle), (right, *range(1, 1 + ones), left)]
+    first, second, third = (np.exp(potential) for potential in potentials)
+    law = np.einsum("a,b,bc->abc", first, second, third.reshape(3, 2))
+    law /= law.sum()
+    found = engine.several(potentials, wanted)
+    np.testing.assert_allclose(found[0], law.sum(axis=1).ravel())
+    np.testing.assert_allclose(found[1], law.transpose(2, 0, 1).ravel())
+    np.testing.assert_allclose(found[2], law.sum(axis=1).T.ravel())
 
 
 def test_weights_far_apart_do_not_underflow_to_nothing() -> None:

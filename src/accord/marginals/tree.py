@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
+from string import ascii_letters
 from typing import final
 
 import numpy as np
@@ -17,7 +19,7 @@ __all__ = [
     "TreeEngine",
     "junction_tree",
 ]
-_SHORT = 16
+_SHORT, _LONG = 16, 256
 
 
 @final
@@ -297,23 +299,33 @@ def _summed(array: Floats, kept: Sequence[bool]) -> Floats:
     for dropped, after in runs:
         if after == 1:
             array = array.reshape(-1, dropped) @ np.ones(dropped)
-        elif array.size == dropped * after:
-            array = np.ones(dropped) @ array.reshape(dropped, after)
+        elif dropped >= _LONG or array.size == dropped * after:
+            array = np.ones(dropped) @ array.reshape(-1, dropped, after)
         elif after <= _SHORT:
-            array = array.reshape(-1, dropped * after) @ np.tile(np.eye(after), (dropped, 1))
+            array = array.reshape(-1, dropped * after) @ _columns_sum(dropped, after)
         else:
             array = array.reshape(-1, dropped, after).sum(axis=1)
     return np.asarray(array).reshape(shape)
 
 
+@lru_cache(maxsize=256)
+def _columns_sum(dropped: int, after: int) -> Floats:
+    """Return the matrix that adds each of so many columns of every row of ``dropped`` times ``after``."""
+    return np.tile(np.eye(after), (dropped, 1))
+
+
 def _einsum(kept: Sequence[int], *terms: tuple[Floats, Sequence[int]]) -> Floats:
-    """Return the product of arrays whose axes are columns, summed over the columns that are not kept."""
-    letters = {
-        column: chr(97 + place) for place, column in enumerate(dict.fromkeys(c for _, axes in terms for c in axes))
-    }
-    inputs = ",".join("".join(letters[column] for column in axes) for _, axes in terms)
-    output = "".join(letters[column] for column in kept)
-    return np.asarray(np.einsum(f"{inputs}->{output}", *(array for array, _ in terms)))
+    """Return the product of arrays whose axes are columns, summed over the columns that are not kept.
+
+    Columns of one code are left out on the way: there may be more of them than numpy has letters for.
+    """
+    sizes = {column: size for array, axes in terms for column, size in zip(axes, array.shape, strict=True)}
+    letters = dict(zip((column for column, size in sizes.items() if size > 1), ascii_letters, strict=False))
+    inputs = ",".join("".join(letters[column] for column in axes if column in letters) for _, axes in terms)
+    output = "".join(letters[column] for column in kept if column in letters)
+    arrays = [array.reshape([size for size in array.shape if size > 1]) for array, _ in terms]
+    product = np.einsum(f"{inputs}->{output}", *arrays)
+    return np.asarray(product).reshape([sizes[column] for column in kept])
 
 
 def _draw_rows(rows: Floats, given: NDArray[np.int64], uniform: Floats) -> NDArray[np.int64]:
