@@ -245,7 +245,7 @@ class MarginalLearner:
         """
         source = require_private(randomness)
         plan = self._plan(units, WHOLE if several_records else 1, word)
-        judge(_verdicts(plan, weighted=several_records))
+        judge(_verdicts(plan, weighted=several_records), stacklevel=3)  # whoever calls `release`
         what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
         with spending(ledger, plan.promised, what=what), composing("numeric", delta=self.delta) as ran:
             run = Run(
