@@ -313,6 +313,13 @@ def test_cliques_are_summed_onto_any_of_their_columns(shape: tuple[int, ...]) ->
         np.testing.assert_allclose(one, law.sum(axis=tuple(c for c in everything if c not in table)).ravel())
 
 
+def test_cliques_are_used_where_they_hold_far_fewer_cells_than_all() -> None:
+    chain = tuple((place, place + 1) for place in range(17))
+    assert not TreeEngine((2,) * 18, chain).slower_than_dense
+    assert TreeEngine((2,) * 12, chain[:11]).slower_than_dense
+    assert TreeEngine((4,) * 9, tuple(combinations(range(9), 2))).slower_than_dense
+
+
 def test_columns_of_one_code_may_be_more_than_letters() -> None:
     ones = 58
     shape = (2, *[1] * ones, 3, 2)

@@ -326,8 +326,9 @@ class Run:
     def _refit(self, iterations: int) -> None:
         shape = tuple(grouping.groups for grouping in self._groupings)
         tables = tuple(dict.fromkeys(one.table for one in self._noisy))
-        dense = math.prod(shape) <= self._max_cells
-        engine = DenseEngine(shape, tables) if dense else TreeEngine(shape, tables)
+        tree = TreeEngine(shape, tables)
+        dense = math.prod(shape) <= self._max_cells and tree.slower_than_dense
+        engine = DenseEngine(shape, tables) if dense else tree
         if iterations == _LAST_ITERATIONS:
             iterations = max(_LEAST_ITERATIONS, min(iterations, _WORK // engine.cells))
         features = [feature for feature in self._features if feature.table in tables]

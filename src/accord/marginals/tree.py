@@ -20,6 +20,7 @@ __all__ = [
     "junction_tree",
 ]
 _SHORT, _LONG = 16, 256
+_FEW_CELLS, _DENSE_FASTER = 1 << 13, 8
 
 
 @final
@@ -150,6 +151,11 @@ class TreeEngine:
     def cells(self) -> int:
         """Number of cells of all cliques."""
         return self._tree.cells(self.shape)
+
+    @property
+    def slower_than_dense(self) -> bool:
+        """Whether all cells at once take less time: where they are few, or not many more than those of the cliques."""
+        return math.prod(self.shape) <= max(_FEW_CELLS, _DENSE_FASTER * self.cells)
 
     def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.shape[column] for column in columns)
