@@ -99,7 +99,7 @@ class CodedTable:
     @property
     def several_records(self) -> bool:
         """Whether a unit may have several records."""
-        return self.schema.unit is not None
+        return self.numbers.units is not None or (self.counted is not None and self.schema.unit is not None)
 
     @cached_property
     def units(self) -> int:
