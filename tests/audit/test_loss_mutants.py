@@ -11,10 +11,9 @@ import pytest
 
 from accord.accounting import ConcentratedLoss, GaussianLoss, PrivacyAccountant, PrivacyLoss, loss_of
 from accord.core.exact import to_binary_fraction, to_fraction
-from accord.errors import InvalidParameter
-from accord.marginals import NumericBinning
+from accord.core.release import Composed, leaves
+from accord.marginals import Column, Domain, MarginalLearner
 from accord.marginals.engine import WHOLE
-from accord.marginals.quantiles import Sorted, check_quantiles, split_scores
 from accord.mechanisms import (
     AboveThreshold,
     BestOfDraws,
@@ -30,7 +29,6 @@ from accord.mechanisms import (
     TopK,
 )
 from accord.privacy import ApproxDP, PrivacyFilter, PureDP, Sensitivity
-from accord.testing import ReplayRandomness
 
 DELTA = 1e-6
 
@@ -150,58 +148,28 @@ def test_A14_what_is_data_keeps_its_binary_value() -> None:
     assert mechanism.law(mixed) == mechanism.law(scores)
 
 
-PARTS = 2048
-
-
-def loss_of_a_level(epsilon: Fraction) -> float:
-    """The loss of all choices of a level together, from their exact laws, for a unit with a record in every part.
-
-    Part j is [j, j + 1), with points at a quarter and three quarters; others' weights 12 and 4 lie at j + 0.1 and
-    0.5. A record of weight 1 at j + 0.6 takes the scores (-8, -16) to (-7, -17).
-    """
-    starts = np.arange(PARTS, dtype=np.float64)
-    others = np.concatenate([starts + 0.1, starts + 0.5])
-    weights = np.concatenate([np.full(PARTS, 12), np.full(PARTS, 4), np.ones(PARTS, dtype=np.int64)])
-    with_unit, without = (
-        Sorted.of(np.concatenate([others, own]), weights, WHOLE) for own in (starts + 0.6, starts + 2.0 * PARTS)
-    )
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 1000), Fraction(1, 1 << 29)])
+def test_A11_a_choice_loses_at_most_its_epsilon_however_coarse_its_scores_are(epsilon: Fraction) -> None:
+    """At tiny budgets scores are rounded to multiples of 16: one choice pays for that itself, many at once did not."""
     mechanism = Exponential(sensitivity=2 * WHOLE, epsilon=epsilon)
-    total = 0.0
-    laws: dict[tuple[int, ...], float] = {}
-    for start in starts:
-        part, grid = (start, start + 1.0), start + np.array([0.25, 0.75])
-        pair = [split_scores(numbers, grid, part=part, share=Fraction(1, 2)) for numbers in (with_unit, without)]
-        key = (*pair[0].tolist(), *pair[1].tolist())
-        if key not in laws:
-            p, q = mechanism.law(pair[0]), mechanism.law(pair[1])
-            laws[key] = max(abs(math.log1p(float(p[at] / q[at] - 1))) for at in p)
-        total += laws[key]
-    return total
+    generator = np.random.default_rng(1)
+    for _ in range(50):
+        scores = generator.integers(-(10**6), 10**6, size=4)
+        moved = scores + generator.choice([-2 * WHOLE, 2 * WHOLE, 7], size=4)
+        p, q = mechanism.law(scores.tolist()), mechanism.law(moved.tolist())
+        assert max(abs(math.log(float(p[at] / q[at]))) for at in p) <= float(epsilon) * (1 + 1e-12)
 
 
-def test_A11_whole_scores_are_not_rounded_where_choices_run_in_parallel() -> None:
-    for epsilon in (Fraction(1, 10**7), Fraction(1, 1000), Fraction(1)):
-        check_quantiles(levels=12, whole=WHOLE, epsilon=12 * (epsilon + Fraction(PARTS + 1, 1 << 46)))
-        assert Exponential(sensitivity=2 * WHOLE, epsilon=epsilon).step <= 1
-        assert loss_of_a_level(epsilon) <= epsilon
-
-
-def test_A11_a_coarser_grid_is_caught_and_refused_before_anything_is_drawn() -> None:
-    """The mutant of 0.1.0: at these budgets scores are rounded to multiples of 16, in every part on its own."""
-    epsilon = Fraction(1, 1 << 29)
-    assert Exponential(sensitivity=2 * WHOLE, epsilon=epsilon).step == 16
-    assert loss_of_a_level(epsilon) > 1.5 * epsilon
-    asked = 12 * (epsilon + Fraction(PARTS + 1, 1 << 46))
-    with pytest.raises(InvalidParameter, match="epsilon is too small"):
-        check_quantiles(levels=12, whole=WHOLE, epsilon=asked)
-    check_quantiles(levels=12, whole=1, epsilon=asked)  # one record a unit: never coarser than 1
-    values, names = np.arange(8.0), list("aabbccdd")
-    for how in ({"bounds": (0.0, 9.0)}, {"around": (4.0, 3.0)}, {}):
-        source, untouched = ReplayRandomness(3), ReplayRandomness(3)
-        with pytest.raises(InvalidParameter, match="epsilon"):
-            NumericBinning.private(values, epsilon=asked, cells=4096, units=names, randomness=source, **how)  # type: ignore[arg-type]
-        noise = DiscreteLaplace(sensitivity=1, scale=10**9)
-        assert noise.release(0, randomness=source).value == noise.release(0, randomness=untouched).value
+@pytest.mark.parametrize("units", [None, np.arange(3000) // 2])
+def test_A11_no_choice_of_a_table_runs_in_parallel_with_others(units: Any) -> None:
+    """In 0.1.0 thousands of choices of quantiles shared one epsilon: now each choice is charged alone."""
+    columns = [Column(f"c{place}", 4) for place in range(12)]
+    codes = np.random.default_rng(1).integers(0, 4, size=(3000, 12))
+    release = MarginalLearner(Domain(columns), epsilon=1, delta="1e-6").release(codes, units=units)
+    groups = [stage for stage in release.stages if isinstance(stage, Composed)]
+    assert {group.how for group in groups} == {"numeric"}
+    chosen = [stage for group in groups for stage in leaves(group) if stage.mechanism == "Exponential"]
+    assert len(chosen) == 11 + 24
 
 
 def holds_for_all_units(bound_of: Callable[[ClampedSum], Fraction], *, lower: int, upper: int) -> bool:

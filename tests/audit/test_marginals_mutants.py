@@ -167,7 +167,7 @@ def worst_ratio(patch: Patch, *, epsilon: Fraction) -> float:
         look = _run._Private(
             CountingEngine.of(coded(np.array(rows), SHAPE), SHAPE, total=3), plan, ReplayRandomness("x")
         )
-        look.choice(step, TABLES, BELIEFS, [0, 1, 2])
+        look.choice(step, look.scores(TABLES, BELIEFS, [0, 1, 2]))
     worst = 0.0
     for one, other in product(laws, laws):
         if sum(left != right for left, right in zip(one, other, strict=True)) == 1:

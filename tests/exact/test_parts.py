@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accord.errors import DataError
 from accord.marginals import parts as _parts
-from accord.marginals.engine import Codes, CountingEngine, in_threads
+from accord.marginals.engine import Codes, CountingEngine, Groups, in_threads
 from accord.marginals.parts import CodeStore, usual_memory
 
 TYPES: list[Any] = [np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32)]
@@ -49,7 +49,7 @@ def test_counts_do_not_depend_on_where_parts_are(monkeypatch: pytest.MonkeyPatch
     columns = records(3000)
     parts = stored(columns, [10, 2000], memory=memory).parts()
     engine = CountingEngine(
-        parts=tuple(part for part, _ in parts), shape=SHAPE, total=3000, lookups=(None,) * 3, run=in_threads
+        parts=tuple(part for part, _ in parts), shape=SHAPE, total=3000, groups=(Groups(),) * 3, run=in_threads
     )
     whole = CountingEngine.of(Codes(tuple(columns)), SHAPE, total=3000)
     for one, other in zip(engine.count([(0, 1), (2,)]), whole.count([(0, 1), (2,)]), strict=True):

@@ -15,11 +15,9 @@ from accord.distributions import Distribution
 from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnoughRecords, WrongRandomness
 from accord.ledger import Ledger
 from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
-from accord.marginals import binning as binning_module
 from accord.marginals.errors import grouped, nearest_law, told_apart
 from accord.marginals.placing import even_levels
-from accord.marginals.quantiles import Sorted
-from accord.privacy import ApproxDP, PureDP
+from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
 
@@ -430,9 +428,6 @@ def test_even_levels_are_one_in_each_part() -> None:
         lambda: NumericBinning([0, 1], decimals=13),
         lambda: NumericBinning.equal(1, 0, cells=3),
         lambda: NumericBinning.equal(0, 1, cells=0),
-        lambda: NumericBinning.private([1.0], epsilon=1, cells=3),
-        lambda: NumericBinning.private([1.0], epsilon=0),
-        lambda: NumericBinning.private([1.0], epsilon=1, bounds=(1, 1)),
         lambda: NumericBinning([0, 1]).decode([1], SharedRandomness(1).stream("x")),
     ],
 )
@@ -457,68 +452,17 @@ def test_A15_one_text_in_an_array_makes_texts_of_all_and_changes_no_other_code()
     assert binning.encode(np.array([0.5, "1.5", True], dtype=object)).tolist() == [0, 1, 1]
 
 
-HOME = ("street", "house", "flat", "ana")
-
-
-def frequent(units: Any, *, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the values that are counted, one a unit, when a histogram looks for frequent ones."""
-    seen: list[float] = []
-
-    def counted(values: Any, **_rest: Any) -> list[float]:
-        seen.extend(values.tolist())
-        return []
-
-    monkeypatch.setattr(binning_module, "frequent_values", counted)
-    values = [float(place) for place in range(len(units))]
-    NumericBinning([0, 100]).with_frequent(values, epsilon=1, delta=".01", most=2, units=units, unit="person")
-    return seen
-
-
-@pytest.mark.parametrize(
-    ("units", "firsts"),
-    [
-        ([HOME] * 4 + [("other", "house", "flat", "bob")], [0.0, 4.0]),
-        ([1, "1", 1, True], [0.0, 1.0, 3.0]),
-        (["a", "a\0", "a"], [0.0, 1.0]),
-        ([2**53, 2**53 + 1, float(2**53)], [0.0, 1.0]),
-        ([9, 3, 9, 1], [0.0, 1.0, 3.0]),
-    ],
-)
-def test_A4_one_record_of_each_unit_is_counted_whatever_its_name(
-    units: Any, firsts: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert frequent(units, monkeypatch=monkeypatch) == firsts
-
-
 @pytest.mark.parametrize("units", [3, ["a", None, "b"], ["a", ("b", float("nan")), "c"], np.zeros((3, 1)), [1, 2]])
-def test_A4_A5_A7_binnings_and_marginals_refuse_what_names_nobody(units: Any, tmp_path: Path) -> None:
-    binning = NumericBinning([0, 1])
+def test_A4_A5_A7_marginals_refuse_what_names_nobody(units: Any, tmp_path: Path) -> None:
     learner = MarginalLearner(Domain([Column("a", 3)]), epsilon=1, delta="1e-6")
     ledger = Ledger.create(tmp_path / "ledger", epsilon=2, delta="1e-3")
     releases: list[Callable[[], Any]] = [
-        lambda: NumericBinning.private([0.0, 1.0, 2.0], epsilon=1, units=units, unit="person"),
-        lambda: binning.with_frequent([0.0, 1.0, 2.0], epsilon=1, delta=".01", most=1, units=units, unit="person"),
         lambda: learner.release([0, 1, 2], units=units, unit="person", ledger=ledger),
     ]
     for release in releases:
         with pytest.raises((InvalidParameter, DataError)):
             release()
     assert ledger.spent.epsilon == 0
-
-
-@pytest.mark.parametrize(("decimals", "among"), [(1, range(-5, 1001)), (-1, range(11))])
-def test_J7_values_of_few_records_are_found_among_public_ones(decimals: int, among: range) -> None:
-    value = 30.0
-    binning = NumericBinning([-0.5, 100], decimals=decimals)
-    asked: dict[str, Any] = {"epsilon": Fraction(1, 10), "delta": "1e-9", "most": 4}
-    release = binning.with_frequent(np.full(400, value), among=among, **asked)
-    half = 0.5 * 10.0**-decimals
-    assert isinstance(release.value, NumericBinning)
-    assert {value - half, value + half} <= set(release.value.edges)
-    (stage,) = release.stages
-    assert "Laplace" in str(stage)
-    for values in ([np.nan, 1e9, -1e9], []):  # each cell by itself, never an error
-        assert isinstance(binning.with_frequent(values or [np.nan], among=among, **asked).value, NumericBinning)
 
 
 def test_density_inside_cells_leans_as_the_neighbours_do() -> None:
@@ -532,32 +476,6 @@ def test_density_inside_cells_leans_as_the_neighbours_do() -> None:
     assert leaning[middle].mean() == pytest.approx(1.5 + 0.5 / 12, abs=0.012)
     assert flat[middle].mean() == pytest.approx(1.5, abs=0.012)
     assert leaning[:20_000].mean() == pytest.approx(0.5, abs=0.012)  # an end has one neighbour: flat
-
-
-@pytest.mark.parametrize(("place", "scale"), [(0, 1), (0, 1e12), (5, 100), (-3e-7, 1e-7)])
-def test_quantiles_are_found_without_bounds(place: float, scale: float) -> None:
-    values = place + scale * SharedRandomness(8).stream("values").standard_normal(20_000)
-    release = NumericBinning.private(values, epsilon=1, cells=8, randomness=ReplayRandomness("quantiles"))
-    assert release.guarantee == PureDP(1)
-    binning = release.value
-    assert isinstance(binning, NumericBinning)
-    shares = np.bincount(binning.encode(values), minlength=8) / len(values)
-    assert shares.size == 8
-    assert 0.09 < shares.min() <= shares.max() < 0.16
-
-
-def test_quantiles_with_bounds_do_not_cut_equal_numbers_apart() -> None:
-    values = np.repeat([0, 1, 2, 10], [100, 20_000, 100, 20_000])
-    release = NumericBinning.private(values, epsilon=1, cells=16, bounds=(-0.5, 20.5), decimals=0)
-    assert isinstance(release.value, NumericBinning)
-    edges = np.array(release.value.edges)
-    assert (edges * 2 % 2 == 1).all()
-    assert release.value.cells <= 16
-
-
-def test_numbers_are_weighed_below_a_point() -> None:
-    numbers = Sorted.of(np.array([3.0, np.nan, 1.0, 1.0]), np.array([5, 9, 1, 2]), 5)
-    assert numbers.weight_below(np.array([1.0, 1.5, 9.0, -np.inf])).tolist() == [0, 3, 8, 0]
 
 
 def test_shares_of_the_budget_are_exact() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -125,19 +126,20 @@ def test_B7_no_budget_is_charged_for_what_it_is_too_small_or_too_large_for(road:
         assert refused is None or SPENT not in getattr(refused, "__notes__", ()), (epsilon, delta, str(refused))
 
 
-def test_B7_a_tiny_epsilon_ends_a_synthesis_before_it_is_spent(tmp_path: Any) -> None:
+def test_B6_a_tiny_epsilon_is_called_noise(tmp_path: Any) -> None:
     (tmp_path / "data.csv").write_text("x\n" + "\n".join(str(place / 100) for place in range(500)) + "\n")
     (tmp_path / "schema.toml").write_text('version = 2\n[[columns]]\nname = "x"\nkind = "number"\nbounds = [0, 5]\n')
     arguments = ["synth", str(tmp_path / "data.csv"), "--schema", str(tmp_path / "schema.toml"), "--rows", "5"]
     arguments += ["--epsilon", "1e-9", "--delta", "1e-6", "--out", str(tmp_path / "out.csv")]
     ended = CliRunner().invoke(app, arguments)
-    assert ended.exit_code == 2, ended.output
-    assert "Nothing was spent" in ended.stderr
+    assert ended.exit_code == 0, ended.output
+    assert "[too-few-records]" in ended.stderr
 
 
-def test_B7_a_delta_too_small_for_one_column_names_the_column() -> None:
-    with pytest.raises(InvalidParameter, match='too small to cut "bounded"'):
-        TableLearner(Schema(columns=(BOUNDED,)), epsilon=1, delta="1e-30").plan(N)
+def test_B7_a_delta_however_small_is_planned_with_or_refused_before_the_charge() -> None:
+    plan = TableLearner(Schema(columns=(BOUNDED,)), epsilon=1, delta="1e-30").plan(N)
+    assert plan.spent <= 1
+    assert plan.promised.delta == Fraction(1, 10**30)
 
 
 def test_B9_too_many_labels_are_refused_with_the_schema_and_by_name() -> None:

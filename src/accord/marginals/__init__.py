@@ -3,6 +3,7 @@
 from accord.marginals.binning import NumericBinning
 from accord.marginals.domain import Column, ColumnKind, Domain
 from accord.marginals.errors import ColumnError, ModelErrors, PairError
+from accord.marginals.grid import Grid
 from accord.marginals.learner import MarginalLearner
 from accord.marginals.model import MarginalModel
 from accord.marginals.planning import ExpectedError, MarginalPlan
@@ -13,6 +14,7 @@ __all__ = [
     "ColumnKind",
     "Domain",
     "ExpectedError",
+    "Grid",
     "MarginalLearner",
     "MarginalModel",
     "MarginalPlan",

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from accord.core import check as _check
 from accord.core.errors import DataError, InvalidParameter
 from accord.core.records import table_of_numbers
+from accord.marginals.grid import Grid
 
 __all__ = ["Column", "ColumnKind", "Domain"]
 
 _MOST_LEVELS = 1 << 16
+_GRID_CELLS = 64
 
 
 class ColumnKind(Enum):
@@ -49,6 +51,8 @@ class Column:
         default. Choose an own level for that if such cells may be many.
     missing
         Whether the last code stands for no value: it has no place in the order and no number.
+    grid
+        Of a column made by `of_grid`: its codes are the grid's, and the cells that are released are found by counting.
 
     Raises
     ------
@@ -68,6 +72,7 @@ class Column:
     positions: tuple[float, ...]
     other: int
     missing: bool
+    grid: Grid | None
 
     def __init__(
         self,
@@ -92,7 +97,31 @@ class Column:
             raise InvalidParameter("positions must be one finite number a code of a value, increasing.")
         _check.store(self, name=name, size=size, kind=kind, positions=tuple(places.tolist()))
         fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
-        _check.store(self, other=fallback, missing=bool(missing))
+        _check.store(self, other=fallback, missing=bool(missing), grid=None)
+
+    @staticmethod
+    def of_grid(name: str, grid: Grid) -> "Column":
+        """Return a column of numbers whose codes are those of a fine grid; ``size`` is what a plan reckons with.
+
+        Examples
+        --------
+        >>> Column.of_grid("age", Grid(bounds=(0, 120), decimals=0)).size
+        65
+
+        """
+        column = Column(name, min(grid.size, _GRID_CELLS) + grid.missing, kind=ColumnKind.NUMBER, missing=grid.missing)
+        _check.store(column, grid=grid)
+        return column
+
+    @property
+    def codes(self) -> int:
+        """Number of codes that a cell may have: those of the grid, if there is one."""
+        return self.size if self.grid is None else self.grid.codes
+
+    @property
+    def rounds(self) -> int:
+        """How often the column is counted to find its cells; 1 where each code is one."""
+        return 1 if self.grid is None else self.grid.rounds
 
     @property
     def values(self) -> int:
@@ -148,8 +177,13 @@ class Domain:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of codes of each column."""
+        """Number of codes of each column; of one with a grid, how many cells a plan reckons with."""
         return tuple(column.size for column in self.columns)
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Number of codes that a cell of each column may have."""
+        return tuple(column.codes for column in self.columns)
 
     @property
     def cells(self) -> int:
@@ -198,6 +232,7 @@ class Domain:
         for place, column in enumerate(self.columns):
             cells = table[:, place]
             with np.errstate(invalid="ignore"):
-                valid = (cells >= 0) & (cells < column.size) & (cells == np.floor(cells))
-            result[:, place] = np.where(valid, cells, column.other)
+                valid = (cells >= 0) & (cells < column.codes) & (cells == np.floor(cells))
+            other = column.other if column.grid is None else column.codes - 1
+            result[:, place] = np.where(valid, cells, other)
         return result

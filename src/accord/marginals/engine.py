@@ -8,7 +8,7 @@ are whole numbers: how the rows are cut into parts, and in which order parts are
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ __all__ = [
     "WHOLE",
     "Codes",
     "CountingEngine",
+    "Groups",
     "Part",
     "Request",
     "Run",
@@ -93,6 +94,40 @@ class Part(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Which group each code belongs to; without either, its own.
+
+    Parameters
+    ----------
+    starts
+        The first code of each run of codes that belong together, increasing; codes before the first one belong to it.
+    group_of
+        The group of each run, or of each code where there are no runs.
+
+    """
+
+    starts: NDArray[np.uint32] | None = None
+    group_of: Ints | None = None
+
+    @staticmethod
+    def runs(starts: Ints) -> "Groups":
+        """Return groups that are runs of codes."""
+        return Groups(starts=starts.astype(np.uint32))
+
+    def then(self, group_of: Ints) -> "Groups":
+        """Return the groups of these groups."""
+        return Groups(self.starts, group_of if self.group_of is None else group_of[self.group_of])
+
+    def of(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the group of each code."""
+        found: NDArray[Any] = codes
+        if self.starts is not None:
+            found = np.searchsorted(self.starts[1:], codes.astype(np.uint32, copy=False), side="right")
+        return found if self.group_of is None else self.group_of[found]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """Which tables to count: public, and small beside the records.
 
@@ -102,14 +137,14 @@ class Request:
         Columns of each table; the last one changes fastest.
     shape
         Number of groups of each column.
-    lookups
-        The group of each code, shape (codes,), for each column; None where each code is its own group.
+    groups
+        Of each column.
 
     """
 
     tables: Tables
     shape: tuple[int, ...]
-    lookups: tuple[Ints | None, ...]
+    groups: tuple[Groups, ...]
 
     @property
     def cells(self) -> list[int]:
@@ -142,8 +177,8 @@ class CountingEngine:
         Number of groups of each column.
     total
         Sum of all weights, public.
-    lookups
-        The group of each code, for each column; None where each code is its own group.
+    groups
+        Of each column.
     run
         How the parts are visited; by threads of this process by default.
 
@@ -152,7 +187,7 @@ class CountingEngine:
     parts: tuple[Part, ...]
     shape: tuple[int, ...]
     total: int
-    lookups: tuple[Ints | None, ...]
+    groups: tuple[Groups, ...]
     run: Run
 
     @staticmethod
@@ -161,20 +196,33 @@ class CountingEngine:
         threads = 1 if codes.size <= _FEW else _threads()
         ends = np.linspace(0, codes.size, threads + 1).astype(np.int64).tolist()
         parts = tuple(codes.between(low, high) for low, high in pairwise(ends))
-        return CountingEngine(parts=parts, shape=shape, total=total, lookups=(None,) * len(shape), run=in_threads)
+        return CountingEngine(parts=parts, shape=shape, total=total, groups=(Groups(),) * len(shape), run=in_threads)
 
     def grouped(self, group_of: Sequence[Ints], shape: tuple[int, ...]) -> "CountingEngine":
-        """Return an engine of the same records whose codes, as they are now, are put together."""
-        lookups = tuple(
-            groups if lookup is None else groups[lookup] for groups, lookup in zip(group_of, self.lookups, strict=True)
-        )
-        return replace(self, shape=shape, lookups=lookups)
+        """Return an engine of the same records whose groups, as they are now, are put together."""
+        groups = tuple(groups.then(one) for groups, one in zip(self.groups, group_of, strict=True))
+        return replace(self, shape=shape, groups=groups)
+
+    def in_runs(self, starts: Mapping[int, Ints]) -> "CountingEngine":
+        """Return an engine of the same records whose codes in some columns are put together in runs, by first codes."""
+        groups, shape = list(self.groups), list(self.shape)
+        for column, first in starts.items():
+            groups[column], shape[column] = Groups.runs(first), len(first)
+        return replace(self, shape=tuple(shape), groups=tuple(groups))
+
+    def recoded(self) -> "CountingEngine":
+        """Return an engine whose codes are the groups as they are now: each part looks them up once, when it is asked.
+
+        Groups of a few hundred take a byte or two a cell where fine codes take four and a search each time.
+        """
+        parts = tuple(_Recoded(part, self.groups, self.shape) for part in self.parts)
+        return replace(self, parts=parts, groups=(Groups(),) * len(self.shape))
 
     def count(self, tables: Tables) -> list[Ints]:
         """Return the weight of each cell of tables, each flat; the last column of a table changes fastest."""
         found: list[Ints] = []
         for some in self._at_once(tables):
-            request = Request(some, self.shape, self.lookups)
+            request = Request(some, self.shape, self.groups)
             counts = np.zeros(sum(request.cells), dtype=np.int64)
             for one in self.run(_Counting(request), self.parts):
                 counts += one
@@ -197,6 +245,30 @@ class CountingEngine:
             room -= cells
         if some:
             yield some
+
+
+@final
+class _Recoded:
+    """A part whose codes are the groups of another part's, kept once they are known."""
+
+    __slots__ = ("_groups", "_kept", "_part", "_shape")
+
+    def __init__(self, part: Part, groups: tuple[Groups, ...], shape: tuple[int, ...]) -> None:
+        self._part, self._groups, self._shape = part, groups, shape
+        self._kept: Codes | None = None
+
+    def codes(self) -> Codes:
+        if self._kept is None:
+            fine = self._part.codes()
+            columns = tuple(
+                np.ascontiguousarray(groups.of(column), dtype=type_for(size))
+                for groups, column, size in zip(self._groups, fine.columns, self._shape, strict=True)
+            )
+            found = Codes(columns, fine.weights)
+            if not isinstance(self._part, Codes):  # what lies elsewhere is there for want of room
+                return found
+            self._kept = found
+        return self._kept
 
 
 @final
@@ -275,7 +347,7 @@ def count_part(codes: Codes, request: Request) -> Ints:
     Examples
     --------
     >>> codes = coded(np.array([[0, 1], [1, 1], [0, 0], [0, 1]]), (2, 2))
-    >>> count_part(codes, Request([(0, 1), (1,)], (2, 2), (None, None))).tolist()
+    >>> count_part(codes, Request([(0, 1), (1,)], (2, 2), (Groups(), Groups()))).tolist()
     [1, 2, 0, 1, 1, 3]
 
     """
@@ -291,18 +363,13 @@ def count_part(codes: Codes, request: Request) -> Ints:
         axes[place, : len(table)] = [row_of[column] for column in table]
         sizes = [request.shape[column] for column in table]
         strides[place, : len(table)] = [math.prod(sizes[axis + 1 :]) for axis in range(len(table))]
-    lookups = [
-        None if (lookup := request.lookups[column]) is None else lookup.astype(type_for(request.shape[column]))
-        for column in used
-    ]
     counts = np.zeros(starts[-1], dtype=np.int64)
     groups = np.empty((len(used), min(_CHUNK, max(1, codes.size))), dtype=np.uint32)
     ones = np.ones(groups.shape[1], dtype=np.int64)
     for low in range(0, codes.size, _CHUNK):
         piece = codes.between(low, low + _CHUNK)
-        for row, (column, lookup) in enumerate(zip(used, lookups, strict=True)):
-            here = piece.columns[column]
-            groups[row, : piece.size] = here if lookup is None else lookup[here]
+        for row, column in enumerate(used):
+            groups[row, : piece.size] = request.groups[column].of(piece.columns[column])
         weights = ones[: piece.size] if piece.weights is None else piece.weights.astype(np.int64)
         add_counts(groups, weights, axes, strides, starts, counts)
     return counts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from accord.marginals.cells import Cells
 from accord.marginals.domain import Column, ColumnKind
 from accord.marginals.fit import Noisy
 
@@ -20,6 +21,7 @@ __all__ = [
     "PairError",
     "Tables",
     "grouped",
+    "grouped_cells",
     "model_errors",
     "nearest_law",
     "nearest_law_of_some",
@@ -151,6 +153,41 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
     within = np.where(sums[group_of] > 0, law / np.maximum(sums[group_of], 1e-300), 1 / sizes[group_of])
     return Grouping(
         group_of, within, np.bincount(group_of, weights=counts).astype(np.float64), deviation * np.sqrt(sizes)
+    )
+
+
+def grouped_cells(cells: Cells, *, missing: bool, threshold: float, most: int, total: float) -> Grouping:
+    """Return runs of released cells that hold at least ``threshold`` deviations, and the law inside each.
+
+    Parameters
+    ----------
+    cells
+        Of a column of numbers; what is noise has been taken out of them.
+    missing
+        Whether the last count is that of missing cells, a group of its own.
+    threshold
+        Least count, in deviations of its noise.
+    most
+        At most so many groups.
+    total
+        What the true counts add up to, public.
+
+    """
+    values = len(cells.starts)
+    counts, deviations = cells.counts.copy(), cells.deviations
+    if missing and counts[-1] <= _NOISE * deviations[-1] < total / 2:
+        counts[-1] = 0.0
+    least = threshold * float(np.median(deviations[:values]))
+    group_of = _runs(counts[:values], threshold=least, most=most - missing)
+    group_of = np.concatenate([group_of, np.full(int(missing), group_of[-1] + 1)]).astype(np.int64)
+    law = nearest_law_of_some(counts, counts > 0) if (counts > 0).any() else np.full(len(counts), 1 / len(counts))
+    sums = np.bincount(group_of, weights=law)
+    sizes = np.bincount(group_of)
+    return Grouping(
+        group_of,
+        np.where(sums[group_of] > 0, law / np.maximum(sums[group_of], 1e-300), 1 / sizes[group_of]),
+        np.bincount(group_of, weights=counts).astype(np.float64),
+        np.sqrt(np.bincount(group_of, weights=deviations**2)),
     )
 
 
@@ -309,7 +346,7 @@ def model_errors(
     *,
     shape: Sequence[int],
     groupings: Sequence[Grouping],
-    ones: Sequence[tuple[Floats, float]],
+    ones: Sequence[tuple[Floats, Floats | float]],
     total: float,
 ) -> ModelErrors:
     """Return the expected errors of a model.
@@ -340,14 +377,14 @@ def model_errors(
     groupings
         The groups.
     ones
-        Noisy count of each code and its deviation, for each column.
+        Noisy count of each code, and the deviation of all or of each, for each column.
     total
         n, in the weights of the counts.
 
     """
     columns = []
     for place, (grouping, (one_by_one, deviation)) in enumerate(zip(groupings, ones, strict=True)):
-        counts, deviations = _with_total(one_by_one, np.full(len(one_by_one), deviation), total)
+        counts, deviations = _with_total(one_by_one, np.broadcast_to(deviation, len(one_by_one)), total)
         together, of_groups = _with_total(*_together((place,), noisy, shape), total)
         sizes = np.bincount(grouping.group_of)
         alone = sizes[grouping.group_of] == 1

@@ -17,7 +17,7 @@ from accord.core.records import Records
 from accord.core.release import Release, composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.spending import spending
-from accord.core.verdict import Verdict, judge
+from accord.core.verdict import Verdict, judge, within_larger
 from accord.ledger import Ledger
 from accord.marginals.domain import Domain
 from accord.marginals.engine import WHOLE, CountingEngine, coded, unit_weights
@@ -203,17 +203,22 @@ class MarginalLearner:
         """
         table = self.domain.read(codes)
         records = Records.of(table[:, :1], units=units, unit=unit)
-        several, shape = records.owners is not None, self.domain.shape
-        total = records.units * (WHOLE if several else 1)
-        return self.release_counted(
-            CountingEngine.of(coded(table, shape, weights=unit_weights(records)), shape, total=total),
-            units=records.units,
-            several_records=several,
-            word=records.word,
-            randomness=randomness,
-            progress=progress,
-            ledger=ledger,
+        several, shape = records.owners is not None, self.domain.codes
+        whole = WHOLE if several else 1
+        counting = CountingEngine.of(
+            coded(table, shape, weights=unit_weights(records)), shape, total=records.units * whole
         )
+        judge(_verdicts(self._plan(records.units, whole, records.word), weighted=several))
+        with within_larger():
+            return self.release_counted(
+                counting,
+                units=records.units,
+                several_records=several,
+                word=records.word,
+                randomness=randomness,
+                progress=progress,
+                ledger=ledger,
+            )
 
     def release_counted(
         self,
@@ -222,6 +227,7 @@ class MarginalLearner:
         units: int,
         several_records: bool,
         word: str,
+        what: str = "marginals",
         randomness: PrivateRandomness | None = None,
         progress: Progress | None = None,
         ledger: Ledger | None = None,
@@ -231,7 +237,7 @@ class MarginalLearner:
         Parameters
         ----------
         counting
-            Of records in this domain; with ``several_records`` each unit's weigh `WHOLE` together, and else each
+            Of codes of this domain; with ``several_records`` each unit's records weigh `WHOLE` together, and else each
             weighs 1. Their total is ``units`` times that.
         units
             n, the number of units of privacy, public.
@@ -239,15 +245,17 @@ class MarginalLearner:
             As in `plan`.
         word
             What the guarantee calls a unit.
+        what
+            What a ledger says was charged for.
         randomness, progress, ledger
             As in `release`.
 
         """
         source = require_private(randomness)
         plan = self._plan(units, WHOLE if several_records else 1, word)
-        judge(_verdicts(plan, weighted=several_records), stacklevel=3)  # whoever calls `release`
-        what = f"marginals: {self.domain.dimension} columns, {plan.mode}"
-        with spending(ledger, plan.promised, what=what), composing("numeric", delta=self.delta) as ran:
+        judge(_verdicts(plan, weighted=several_records))
+        charged = f"{what}: {self.domain.dimension} columns, {plan.mode}"
+        with spending(ledger, plan.promised, what=charged), composing("numeric", delta=self.delta) as ran:
             run = Run(
                 self.domain,
                 plan=plan,
@@ -264,6 +272,5 @@ class MarginalLearner:
 
 def _verdicts(plan: MarginalPlan, *, weighted: bool) -> tuple[Verdict, ...]:
     """Return what a plan says against a release: errors are those of single columns, by their noise."""
-    errors = {error.columns[0]: error.error for error in plan.errors if error.way == 1}
     delta = of_delta(plan.promised, units=plan.units)
-    return (*delta, *([WEIGHTED] if weighted else []), *of_sizes(errors))
+    return (*delta, *([WEIGHTED] if weighted else []), *of_sizes(plan.expected_errors))

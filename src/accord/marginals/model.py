@@ -1,6 +1,6 @@
 """The fitted law: of greatest entropy on groups of codes, with a law of its own inside each group."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import final
@@ -54,6 +54,8 @@ class MarginalModel:
         Tables that were measured, as positions of columns.
     total
         n, the number of units of privacy.
+    edges
+        Where the cells of a column with a grid begin and end, in numbers, by the column's position.
     errors
         How far each column and each measured pair is expected to be from the records, by the noise that was used and
         the codes that were put together.
@@ -63,6 +65,7 @@ class MarginalModel:
     domain: Domain
     measured: tuple[tuple[int, ...], ...]
     total: int
+    edges: Mapping[int, tuple[float, ...]]
     errors: ModelErrors
     _engine: DenseEngine | TreeEngine
     _potentials: tuple[Floats, ...]

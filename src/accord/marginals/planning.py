@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import combinations
@@ -14,25 +14,27 @@ from accord.accounting.noise_losses import ConcentratedLoss, DiscreteGaussianLos
 from accord.accounting.of_stages import LARGEST_EXACT, Losses, composed_epsilon
 from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP
-from accord.marginals.domain import ColumnKind, Domain
+from accord.marginals.domain import Column, ColumnKind, Domain
 
 __all__ = [
     "CHOICE",
     "CHOSEN",
+    "EDGE",
     "FULL",
     "LARGEST_SCORE",
-    "ONES",
     "PRODUCTS",
     "RARE",
     "ROOT_2",
     "SCORE",
     "SQUARES",
+    "TREE",
     "ExpectedError",
     "MarginalPlan",
     "Mode",
     "Noise",
     "Step",
     "calibrated",
+    "column_name",
     "expected_error",
     "make_plan",
     "pair_name",
@@ -80,6 +82,8 @@ class Step:
         How far one unit of privacy moves the query: whole / 1 for a table (the weight that leaves one cell and enters
         another), the largest change for a number or for a score. A unit's records share its weight, so it is the same
         whatever their number is in either of two neighbours and wherever they stand.
+    single
+        Whether it counts one column, before all others.
 
     """
 
@@ -88,6 +92,7 @@ class Step:
     times: int
     number: Fraction
     moved: int
+    single: bool = False
 
     def words(self, whole: int) -> str:
         """Return its number with what it is, where a unit of privacy weighs ``whole``."""
@@ -118,7 +123,7 @@ class Step:
             number = Fraction(math.floor(float(self.number) / factor * _FINEST), _FINEST)
         else:
             number = Fraction(math.ceil(float(self.number) * factor * _GRAIN), _GRAIN)
-        return Step(self.what, self.noise, self.times, number, self.moved)
+        return replace(self, number=number)
 
 
 def total_epsilon(steps: Sequence[Step], *, delta: Fraction, one_record: bool) -> Fraction | None:
@@ -261,6 +266,11 @@ class MarginalPlan:
         """Return the step with this name, or None."""
         return next((step for step in self.steps if step.what == what), None)
 
+    @property
+    def expected_errors(self) -> dict[str, float]:
+        """Mean total variation by noise at most, of each column by its own noise, as planned."""
+        return {error.columns[0]: error.error for error in self.errors if error.way == 1}
+
     def lines(self) -> list[str]:
         """Return the plan in words and numbers."""
         found = [
@@ -294,9 +304,10 @@ def expected_error(cells: float, deviation: float, *, units: int) -> float:
 
 
 FULL = "table of all columns"
-ONES = "table of one column"
 PRODUCTS = "sum of products of two columns' scores"
 SQUARES = "sum of squared scores of a column"
+EDGE = "choice of a pair of the tree"
+TREE = "pair of the tree"
 CHOICE = "choice of a table"
 CHOSEN = "chosen table"
 RARE = 3
@@ -306,9 +317,11 @@ _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
 _LEAST_NUMBER_GROUPS = 6
 _LARGEST_SHARE = 0.07
-_SHARE_ONES, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.15, 0.1
+_SHARE_ONES, _SHARE_CELLS, _SHARE_WIDE, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.2, 0.35, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
+_MOST_PRODUCTS = 12
+_SHARE_TREE = 0.3
 _MOST_NOISE = 0.5
 _ROOT_8 = math.sqrt(8)
 
@@ -327,13 +340,16 @@ def make_plan(
     budget = _Shares(promised, whole)
     groups = _most_groups(domain, max_cells=max_cells)
     pairs = math.comb(domain.dimension, 2)
-    if domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units)):
+    fine = any(column.rounds > 1 for column in domain.columns)
+    if not fine and (
+        domain.dimension == 1 or (domain.cells <= max_cells and _full_is_better(domain, budget, groups, units))
+    ):
         mode, steps, groups = "full", [_full_step(promised, whole)], max(domain.shape)
     elif groups is not None and pairs <= _MOST_PAIRS and rounds is None:
         mode, steps = "pairs", _pair_steps(domain, budget, groups, units=units, triples=triples)
     else:
         mode, groups = "rounds", _ROUND_GROUPS
-        steps = _round_steps(domain, budget, 2 * domain.dimension if rounds is None else rounds)
+        steps = _round_steps(domain, budget, rounds)
     one_record = whole == 1
     if mode != "full":
         steps = list(calibrated(steps, epsilon=promised.epsilon, delta=promised.delta, one_record=one_record))
@@ -378,6 +394,11 @@ class _Shares:
         return Step(what, Noise.CHOICE, times, Fraction(_ROOT_8 * math.sqrt(share * self.rho / times)), 2 * self.whole)
 
 
+def column_name(column: Column) -> str:
+    """Return what the plan calls the counts of one column."""
+    return f"cells of {column.name}" if column.rounds > 1 else f"table of {column.name}"
+
+
 def pair_name(domain: Domain, table: Sequence[int]) -> str:
     """Return what the plan calls the table of two columns."""
     left, right = (domain.columns[column].name for column in table)
@@ -395,7 +416,9 @@ def _most_groups(domain: Domain, *, max_cells: int) -> int | None:
 
 def _number_groups(steps: Sequence[Step], *, units: int) -> int:
     """Return g such that the noise of a table of g^2 cells, of average deviation, has the largest share allowed."""
-    noise = [float(step.number) for step in steps if step.noise is Noise.GAUSSIAN and step.what != ONES]
+    noise = [float(step.number) for step in steps if step.noise is Noise.GAUSSIAN and not step.single]
+    if not noise:
+        return _ROUND_GROUPS
     deviation = sum(noise) / len(noise)
     return max(_LEAST_NUMBER_GROUPS, math.isqrt(int(_LARGEST_SHARE * 2 * units / noise_size(1, deviation))))
 
@@ -437,8 +460,9 @@ def _pair_steps(domain: Domain, budget: _Shares, groups: int, *, units: int, tri
     shape = _capped(domain, groups)
     pairs = list(combinations(range(domain.dimension), 2))
     numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
-    steps = [budget.table(ONES, _SHARE_ONES, times=domain.dimension)]
-    left = 1 - _SHARE_ONES
+    share = _SHARE_ONES if all(column.rounds == 1 for column in domain.columns) else _SHARE_CELLS
+    steps = _single_steps(domain, budget, share)
+    left = 1 - share
     if numbers > 1:
         left -= _SHARE_NUMBERS
     chosen = _chosen_steps(shape, budget, share=triples * left, units=units) if triples > 0 else []
@@ -477,14 +501,34 @@ def _rounds(budget: _Shares, share: float, times: int) -> list[Step]:
     ]
 
 
-def _round_steps(domain: Domain, budget: _Shares, rounds: int) -> list[Step]:
-    numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
-    left = 1 - _SHARE_ONES - (_SHARE_NUMBERS if numbers > 1 else 0)
+def _single_steps(domain: Domain, budget: _Shares, share: float) -> list[Step]:
+    """Return the counts of each column, with the least sum of cells times noise that a share of the budget gives."""
+    columns = domain.columns
+    weights = [(column.rounds / column.size) ** (1 / 3) for column in columns]
+    factor = budget.whole * math.sqrt(
+        sum(column.rounds / weight**2 for column, weight in zip(columns, weights, strict=True)) / (share * budget.rho)
+    )
     return [
-        budget.table(ONES, _SHARE_ONES, times=domain.dimension),
-        *_rounds(budget, left, rounds),
-        *_number_steps(numbers, budget),
+        Step(column_name(column), Noise.GAUSSIAN, column.rounds, Fraction(factor * weight), budget.whole, single=True)
+        for column, weight in zip(columns, weights, strict=True)
     ]
+
+
+def _round_steps(domain: Domain, budget: _Shares, rounds: int | None) -> list[Step]:
+    """Return the counts of columns, a tree of pairs, and tables that are chosen a few at a time."""
+    dimension = domain.dimension
+    if dimension == 1:
+        return _single_steps(domain, budget, 1.0)
+    numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
+    products = _number_steps(numbers, budget) if numbers <= _MOST_PRODUCTS else []
+    left = 1 - _SHARE_WIDE - (_SHARE_NUMBERS if products else 0)
+    times = dimension - 1
+    tree = [
+        budget.choice(EDGE, _SHARE_TREE * _SHARE_CHOICES * left, times=times),
+        budget.table(TREE, _SHARE_TREE * (1 - _SHARE_CHOICES) * left, times=times),
+    ]
+    later = _rounds(budget, (1 - _SHARE_TREE) * left, 2 * dimension if rounds is None else rounds)
+    return [*_single_steps(domain, budget, _SHARE_WIDE), *tree, *products, *later]
 
 
 def _errors(domain: Domain, steps: Sequence[Step], *, groups: int, units: int) -> tuple[ExpectedError, ...]:
@@ -492,10 +536,10 @@ def _errors(domain: Domain, steps: Sequence[Step], *, groups: int, units: int) -
     names = [column.name for column in domain.columns]
     ones, tables = _certain(domain, steps, groups=groups)
     found = []
-    for place, size in enumerate(domain.shape):
-        precision = ones**-2 if ones else 0.0
+    for place, (size, one) in enumerate(zip(domain.shape, ones, strict=True)):
+        precision = one**-2 if one else 0.0
         # Rare codes are put together by the column's own counts: then no other table counts them one by one.
-        if not ones or size * RARE * ones <= units:
+        if not one or size * RARE * one <= units:
             for table, of, deviation in tables:
                 if place in table:
                     precision += of[place] / (math.prod(of[column] for column in table) * deviation**2)
@@ -508,16 +552,16 @@ def _errors(domain: Domain, steps: Sequence[Step], *, groups: int, units: int) -
 
 def _certain(
     domain: Domain, steps: Sequence[Step], *, groups: int
-) -> tuple[float, list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
-    """Return the noise of single columns, 0 if they are not measured, and each larger table's columns, shape, noise."""
+) -> tuple[list[float], list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
+    """Return the noise of each column, 0 if it is not counted alone, and each larger table's columns, shape, noise."""
     pairs = {pair_name(domain, pair): pair for pair in combinations(range(domain.dimension), 2)}
-    ones, tables = 0.0, []
+    singles = {step.what: float(step.number) for step in steps if step.single}
+    ones = [singles.get(column_name(column), 0.0) for column in domain.columns]
+    tables = []
     for step in steps:
-        if step.what == ONES:
-            ones = float(step.number)
-        elif step.what == FULL:
+        if step.what == FULL:
             deviation = math.sqrt(2) * float(step.number)
-            ones = deviation if domain.dimension == 1 else 0.0
+            ones = [deviation] if domain.dimension == 1 else ones
             tables += [] if domain.dimension == 1 else [(tuple(range(domain.dimension)), domain.shape, deviation)]
         elif step.what in pairs:
             tables.append((pairs[step.what], _capped(domain, groups), float(step.number)))

@@ -1,9 +1,9 @@
 """One release: the planned steps, in order. All that touches records is a method of `_Private`."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import final
 
 import numpy as np
@@ -11,37 +11,45 @@ from numpy.typing import NDArray
 
 from accord.core.release import named
 from accord.core.secret import PrivateRandomness
+from accord.core.shared import SharedRandomness
+from accord.marginals.binning import NumericBinning
+from accord.marginals.cells import Cells, learn_cells
 from accord.marginals.dense import DenseEngine, Tables
-from accord.marginals.domain import ColumnKind, Domain
-from accord.marginals.engine import CountingEngine
+from accord.marginals.domain import Column, ColumnKind, Domain
+from accord.marginals.engine import MOST_CELLS, CountingEngine, coded
 from accord.marginals.errors import (
     Grouping,
     ModelErrors,
     grouped,
+    grouped_cells,
     measured_pairs,
     model_errors,
     nearest_law_of_some,
     told_apart,
 )
 from accord.marginals.fit import STRENGTH, Feature, Fitted, Noisy, fit
+from accord.marginals.grid import Grid
 from accord.marginals.model import MarginalModel
+from accord.marginals.placing import even_levels
 from accord.marginals.planning import (
     CHOICE,
     CHOSEN,
+    EDGE,
     FULL,
     LARGEST_SCORE,
-    ONES,
     PRODUCTS,
     RARE,
     ROOT_2,
     SCORE,
     SQUARES,
+    TREE,
     MarginalPlan,
     Step,
+    column_name,
     expected_error,
     pair_name,
 )
-from accord.marginals.tree import TreeEngine, junction_tree
+from accord.marginals.tree import GrowingTree, TreeEngine
 from accord.noise.discrete_gaussian import DiscreteGaussian
 from accord.noise.discrete_laplace import DiscreteLaplace
 from accord.noise.exponential import Exponential
@@ -53,6 +61,10 @@ Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
 _MOST_EXPECTED = 0.25
 _ITERATIONS, _LEAST_ITERATIONS, _LAST_ITERATIONS = 60, 200, 1000
+_REFITS = 12
+_OFTEN = 40
+_FEWEST_DRAWN, _MOST_DRAWN = 20_000, 200_000
+_MOST_OF_TRIPLES = 20
 _WORK = 1 << 30
 _MEAN_SIZE = math.sqrt(2 / math.pi)
 _MOST_STRENGTH = 10.0
@@ -94,12 +106,17 @@ class _Private:
         table = self.counting.table((left, right)).reshape(len(scores[left]), len(scores[right]))
         return int(scores[left] @ table @ scores[right])
 
-    def choice(self, step: Step, tables: Tables, believed: Sequence[Ints], handicaps: Sequence[int]) -> int:
-        """Return the position of a table: the L1 distance from what is believed, less a public handicap, decides."""
-        scores = [
+    def scores(
+        self, tables: Sequence[tuple[int, ...]], believed: Sequence[Ints], handicaps: Sequence[int]
+    ) -> list[int]:
+        """Return the score of each table: the L1 distance from what is believed, less a public handicap."""
+        return [
             int(np.abs(counts - belief).sum()) - handicap
             for counts, belief, handicap in zip(self.counting.count(tables), believed, handicaps, strict=True)
         ]
+
+    def choice(self, step: Step, scores: Sequence[int]) -> int:
+        """Return a position; a high score is likelier. Every call is charged."""
         mechanism = Exponential(sensitivity=step.moved, epsilon=step.number)
         with named(step.what):
             chosen = mechanism.select(scores, randomness=self.randomness).value
@@ -129,7 +146,8 @@ class Run:
         self._noisy: list[Noisy] = []
         self._features: list[Feature] = []
         self._groupings: tuple[Grouping, ...] = ()
-        self._ones_noisy: list[tuple[Floats, float]] = []
+        self._ones_noisy: list[tuple[Floats, Floats | float]] = []
+        self._edges: dict[int, tuple[float, ...]] = {}
         self._total = 0
         self._engine: DenseEngine | TreeEngine | None = None
         self._fitted: Fitted | None = None
@@ -144,6 +162,7 @@ class Run:
             look = self._ones(look)
             if self._plan.mode == "pairs":
                 self._pairs(look)
+            self._tree(look)
             self._numbers(look)
             self._rounds(look)
             self._refit(_LAST_ITERATIONS)
@@ -155,6 +174,7 @@ class Run:
             _engine=self._engine,
             _potentials=self._fitted.potentials,
             _groupings=self._groupings,
+            edges=self._edges,
             errors=self._errors(),
         )
 
@@ -208,30 +228,65 @@ class Run:
         self._tell(FULL)
 
     def _ones(self, look: _Private) -> _Private:
-        """Measure each column and put rare codes together; return a look at the records in groups."""
-        step, plan = self._step(ONES), self._plan
-        deviation = float(step.number)
-        groupings = []
-        for place, column in enumerate(self._domain.columns):
-            counts = look.gaussian(step, (place,))
-            self._ones_noisy.append((counts, deviation))
+        """Count each column, find its cells, and put rare ones together; return a look at the records in groups."""
+        columns, groupings = list(self._domain.columns), []
+        runs: dict[int, Ints] = {}
+        for place, column in enumerate(columns):
+            if column.grid is None:
+                groupings.append(self._of_codes(look, place, column))
+                continue
+            cells = self._cells(look, place, column, column.grid)
+            ends = cells.edges(column.grid)
+            self._edges[place] = tuple(ends.tolist())
+            runs[place] = np.append(cells.starts, [column.grid.size] * column.missing)
+            columns[place] = NumericBinning(ends, missing=column.missing).column(column.name)
+            self._ones_noisy.append((cells.counts, cells.deviations))
             groupings.append(
-                grouped(
-                    column,
-                    counts,
-                    deviation=deviation,
-                    threshold=RARE * deviation,
-                    most=plan.number_groups if column.kind is ColumnKind.NUMBER else plan.most_groups,
+                grouped_cells(
+                    cells,
+                    missing=column.missing,
+                    threshold=RARE,
+                    most=self._plan.number_groups,
                     total=self._total,
                 )
             )
-            self._tell(ONES)
-        self._groupings = tuple(groupings)
+        self._domain, self._groupings = Domain(columns), tuple(groupings)
         for place, grouping in enumerate(groupings):
             self._noisy.append(Noisy((place,), grouping.counts, grouping.deviations))
         shape = tuple(grouping.groups for grouping in groupings)
-        counting = look.counting.grouped([grouping.group_of for grouping in groupings], shape)
-        return _Private(counting, look.plan, look.randomness)
+        counting = look.counting.in_runs(runs).grouped([grouping.group_of for grouping in groupings], shape)
+        return _Private(counting.recoded(), look.plan, look.randomness)
+
+    def _of_codes(self, look: _Private, place: int, column: Column) -> Grouping:
+        step, plan = self._step(column_name(column)), self._plan
+        deviation = float(step.number)
+        counts = look.gaussian(step, (place,))
+        self._ones_noisy.append((counts, deviation))
+        self._tell(step.what)
+        return grouped(
+            column,
+            counts,
+            deviation=deviation,
+            threshold=RARE * deviation,
+            most=plan.number_groups if column.kind is ColumnKind.NUMBER else plan.most_groups,
+            total=self._total,
+        )
+
+    def _cells(self, look: _Private, place: int, column: Column, grid: Grid) -> Cells:
+        """Count the cells of a grid as often as the plan says, each time finer where records are."""
+        step = self._step(column_name(column))
+
+        def measure(starts: Ints) -> Floats:
+            here = _Private(
+                look.counting.in_runs({place: np.append(starts, [grid.size] * grid.missing)}),
+                look.plan,
+                look.randomness,
+            )
+            counts = here.gaussian(step, (place,))
+            self._tell(step.what)
+            return counts
+
+        return learn_cells(grid, measure, deviations=[float(step.number)] * step.times, total=self._total)
 
     def _pairs(self, look: _Private) -> None:
         for table in combinations(range(self._domain.dimension), 2):
@@ -278,50 +333,110 @@ class Run:
                 found[place][-1] = 0
         return found
 
+    def _tree(self, look: _Private) -> None:
+        """Choose and measure pairs that join all columns, those first that depend most."""
+        choice, chosen = self._plan.step(EDGE), self._plan.step(TREE)
+        if choice is None or chosen is None:
+            return
+        shape = self._shape
+        laws = [np.maximum(grouping.counts, 0.0) for grouping in self._groupings]
+        laws = [law / max(float(law.sum()), 1.0) for law in laws]
+        pairs = list(combinations(range(len(shape)), 2))
+        deviation = float(chosen.number)
+        scores: list[int] = []
+        for some in _batches(pairs, shape):
+            beliefs = [np.rint(self._total * np.outer(laws[a], laws[b]).ravel()).astype(np.int64) for a, b in some]
+            handicaps = [round(deviation * _MEAN_SIZE * len(belief)) for belief in beliefs]
+            scores += look.scores(some, beliefs, handicaps)
+        part = list(range(len(shape)))
+        for _ in range(chosen.times):
+            open_ = [place for place, (a, b) in enumerate(pairs) if part[a] != part[b]]
+            left, right = pairs[open_[look.choice(choice, [scores[place] for place in open_])]]
+            self._tell(EDGE)
+            self._take(look, chosen, (left, right), STRENGTH)
+            part = [part[left] if one == part[right] else one for one in part]
+
     def _rounds(self, look: _Private) -> None:
         choice, chosen = self._plan.step(CHOICE), self._plan.step(CHOSEN)
         if choice is None or chosen is None:
             return
-        deviation = float(chosen.number)
-        for done in range(chosen.times):
+        refits = min(chosen.times, _REFITS)
+        ends = [round(chosen.times * done / refits) for done in range(1, refits + 1)]
+        for done, (begin, end) in enumerate(pairwise([0, *ends])):
             self._refit(_ITERATIONS)
-            tables = self._candidates(deviation, done / chosen.times)
-            if not tables:
+            if not self._round(look, choice, chosen, times=end - begin, progress=done / refits):
                 return
-            assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
-            laws = self._engine.several(self._fitted.potentials, tables)
-            beliefs = [np.rint(self._total * law).astype(np.int64) for law in laws]
-            handicaps = [round(deviation * _MEAN_SIZE * len(belief)) for belief in beliefs]
-            place = look.choice(choice, tables, beliefs, handicaps)
-            self._tell(CHOICE)
-            self._take(look, chosen, tables[place], STRENGTH)
-            if len(tables[place]) > 2:
-                last = self._noisy[-1]
-                strength = _strength(last.counts, beliefs[place], deviation)
-                self._noisy[-1] = Noisy(last.table, last.counts, last.deviations, strength)
 
-    def _candidates(self, deviation: float, progress: float) -> Tables:
+    def _round(self, look: _Private, choice: Step, chosen: Step, *, times: int, progress: float) -> bool:
+        """Choose tables that the model as it is fits worst, and measure each; return whether there was one."""
+        shape, deviation = self._shape, float(chosen.number)
+        growing = GrowingTree(shape, [one.table for one in self._noisy])
+        tables = self._candidates(deviation, growing, progress)
+        if not tables:
+            return False
+        believed: dict[tuple[int, ...], Ints] = {}
+        scores: dict[tuple[int, ...], int] = {}
+        sample = self._sample()
+        for some in _batches(tables, shape):
+            beliefs = sample.count(some)
+            handicaps = [round(_noise(belief, deviation, self._total / sample.total)) for belief in beliefs]
+            beliefs = [belief * self._total // sample.total for belief in beliefs]
+            believed.update(zip(some, beliefs, strict=True))
+            scores.update(zip(some, look.scores(some, beliefs, handicaps), strict=True))
+        for taken in range(times):
+            if taken and taken % max(1, len(shape) // _OFTEN) == 0:
+                tables = tuple(table for table in self._candidates(deviation, growing, progress) if table in scores)
+            if not tables:
+                return True
+            table = tables[look.choice(choice, [scores[one] for one in tables])]
+            self._tell(CHOICE)
+            self._take(look, chosen, table, STRENGTH)
+            if len(table) > 2:
+                last = self._noisy[-1]
+                strength = _strength(last.counts, believed[table], deviation)
+                self._noisy[-1] = Noisy(last.table, last.counts, last.deviations, strength)
+            for left, right in combinations(table, 2):
+                growing.take(left, right)
+            tables = tuple(one for one in tables if one != table)
+        return True
+
+    def _sample(self) -> CountingEngine:
+        """Return records of the model as it is, of a public number, drawn by public randomness."""
+        assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
+        generator = SharedRandomness(len(self._noisy)).stream("scores")
+        size = min(max(self._plan.units, _FEWEST_DRAWN), _MOST_DRAWN)
+        groups = self._engine.sample(self._fitted.potentials, size, even_levels, generator)
+        return CountingEngine.of(coded(groups, self._shape), self._shape, total=size)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(grouping.groups for grouping in self._groupings)
+
+    def _candidates(self, deviation: float, growing: GrowingTree, progress: float) -> Tables:
         """Return tables that may be chosen: small enough for n, and for the model; by released numbers only."""
-        shape = tuple(grouping.groups for grouping in self._groupings)
+        shape = self._shape
         known = {one.table for one in self._noisy}
-        pairs = [table for table in known if len(table) == 2]
-        ways = (3,) if self._plan.mode == "pairs" else (2, 3)
+        pairs = {table for table in known if len(table) == 2}
+        room = self._room(progress, [one.table for one in self._noisy])
+        costs = growing.costs() if math.prod(shape) > self._max_cells else np.zeros((len(shape), len(shape)))
+        ways = (3,) if self._plan.mode == "pairs" else (2, 3) if len(shape) <= _MOST_OF_TRIPLES else (2,)
         found = []
         for way in ways:
             for table in combinations(range(len(shape)), way):
                 cells = math.prod(shape[column] for column in table)
-                small = expected_error(cells, deviation, units=self._total) <= _MOST_EXPECTED
-                near = way == 2 or sum(set(pair) <= set(table) for pair in pairs) > 1
-                if table not in known and small and near and self._fits(shape, [*known, table], progress):
+                if table in known or expected_error(cells, deviation, units=self._total) > _MOST_EXPECTED:
+                    continue
+                near = way == 2 or sum(pair in pairs for pair in combinations(table, 2)) > 1
+                added = max(costs[pair] for pair in combinations(table, 2))
+                if near and growing.cells + added <= max(room, cells):
                     found.append(table)
         return tuple(found)
 
-    def _fits(self, shape: tuple[int, ...], tables: Sequence[tuple[int, ...]], progress: float) -> bool:
-        if math.prod(shape) <= self._max_cells:
-            return True
-        largest = max(math.prod(shape[column] for column in table) for table in tables)
-        room = max(self._tree_cells * (0.25 + 0.75 * progress), largest)
-        return junction_tree(shape, tables).cells(shape) <= room
+    def _room(self, progress: float, tables: Sequence[tuple[int, ...]]) -> float:
+        if math.prod(self._shape) <= self._max_cells:
+            return math.inf
+        largest = max(math.prod(self._shape[column] for column in table) for table in tables)
+        return max(self._tree_cells * (0.25 + 0.75 * progress), largest)
 
     def _refit(self, iterations: int) -> None:
         shape = tuple(grouping.groups for grouping in self._groupings)
@@ -337,6 +452,26 @@ class Run:
             engine, self._noisy, total=self._total, features=features, start=start, iterations=iterations
         )
         self._engine = engine
+
+
+def _batches(tables: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> Iterator[Sequence[tuple[int, ...]]]:
+    """Cut a list of tables into pieces whose counts fit into memory."""
+    some: list[tuple[int, ...]] = []
+    room = MOST_CELLS // 4
+    for table in tables:
+        cells = math.prod(shape[column] for column in table)
+        if some and cells > room:
+            yield some
+            some, room = [], MOST_CELLS // 4
+        some.append(table)
+        room -= cells
+    if some:
+        yield some
+
+
+def _noise(belief: Ints, deviation: float, scale: float) -> float:
+    """Return the mean L1 size of what a measured table would be off by, and of what a sample's counts are off by."""
+    return _MEAN_SIZE * (deviation * len(belief) + scale * float(np.sqrt(belief).sum()))
 
 
 def _strength(counts: Floats, belief: Ints, deviation: float) -> float:

@@ -15,6 +15,7 @@ from accord.core.shared import Generator
 from accord.marginals.dense import Levels, Tables
 
 __all__ = [
+    "GrowingTree",
     "JunctionTree",
     "TreeEngine",
     "junction_tree",
@@ -93,23 +94,99 @@ def _log_cells(shape: tuple[int, ...], columns: Iterable[int]) -> float:
 
 
 def _spanning_tree(cliques: list[frozenset[int]]) -> JunctionTree:
+    """Join cliques one after the other, each time the one that shares most with a clique that is in: Prim's way."""
     order, parents = [0], [-1]
-    rest = set(range(1, len(cliques)))
-    while rest:
-        size, child, place = max(
-            (len(cliques[child] & cliques[order[place]]), -child, -place)
-            for child in rest
-            for place in range(len(order))
-        )
-        del size
-        order.append(-child)
-        parents.append(-place)
-        rest.discard(-child)
+    holders = np.zeros((len(cliques), 1 + max(max(clique) for clique in cliques)), dtype=np.int64)
+    for place, clique in enumerate(cliques):
+        holders[place, list(clique)] = 1
+    shared = holders @ holders[0]
+    nearest = np.zeros(len(cliques), dtype=np.int64)
+    shared[0] = -1
+    for place in range(1, len(cliques)):
+        child = int(np.argmax(shared))
+        order.append(child)
+        parents.append(int(nearest[child]))
+        now = holders @ holders[child]
+        closer = (now > shared) & (shared >= 0)
+        shared[closer], nearest[closer] = now[closer], place
+        shared[child] = -1
     separators = [
         () if parent < 0 else tuple(sorted(cliques[clique] & cliques[order[parent]]))
         for clique, parent in zip(order, parents, strict=True)
     ]
     return JunctionTree(tuple(tuple(sorted(cliques[one])) for one in order), tuple(parents), tuple(separators))
+
+
+@final
+class GrowingTree:
+    """A junction tree that takes further pairs of columns without being built anew, and says what each would cost.
+
+    A pair gets a clique of its own by taking one of its columns along the path of cliques to the other: what comes out
+    is a junction tree again, because the cliques that hold that column still hang together. It may be larger than one
+    built anew, never invalid.
+
+    Parameters
+    ----------
+    shape
+        Number of codes of each column.
+    tables
+        That it holds at first.
+
+    """
+
+    __slots__ = ("_cells", "_cliques", "_links", "_shape")
+
+    def __init__(self, shape: tuple[int, ...], tables: Iterable[tuple[int, ...]]) -> None:
+        tree = junction_tree(shape, tables)
+        self._shape = np.array(shape, dtype=np.float64)
+        self._cliques = [set(clique) for clique in tree.cliques]
+        self._links: list[list[int]] = [[] for _ in tree.cliques]
+        for child, parent in enumerate(tree.parents):
+            if parent >= 0:
+                self._links[child].append(parent)
+                self._links[parent].append(child)
+        self._cells = np.array([math.prod(shape[column] for column in clique) for clique in tree.cliques], dtype=float)
+
+    @property
+    def cells(self) -> float:
+        """Number of cells of all cliques together."""
+        return float(self._cells.sum())
+
+    def costs(self) -> NDArray[np.float64]:
+        """Return how many cells each pair of columns would add, shape (d, d)."""
+        size = len(self._shape)
+        found = np.full((size, size), np.inf)
+        for column in range(size):
+            for clique, cost in self._reached(column).items():
+                others = list(self._cliques[clique])
+                found[column, others] = np.minimum(found[column, others], cost[0])
+        return np.asarray(np.minimum(found, found.T))
+
+    def _reached(self, column: int) -> dict[int, tuple[float, int]]:
+        """Return what taking a column to each clique adds, and the clique before it on the way; -1 at the start."""
+        found = {place: (0.0, -1) for place, clique in enumerate(self._cliques) if column in clique}
+        waiting = list(found)
+        while waiting:
+            place = waiting.pop()
+            for other in self._links[place]:
+                if other not in found:
+                    found[other] = (found[place][0] + self._cells[other] * (self._shape[column] - 1), place)
+                    waiting.append(other)
+        return found
+
+    def take(self, left: int, right: int) -> None:
+        """Add a pair, by whichever of its columns costs less to take to the other."""
+        ways = []
+        for column, goal in ((left, right), (right, left)):
+            reached = self._reached(column)
+            ends = [place for place, clique in enumerate(self._cliques) if goal in clique]
+            end = min(ends, key=lambda place: reached[place][0])
+            ways.append((reached[end][0], column, end, reached))
+        _, column, place, reached = min(ways, key=lambda way: way[0])
+        while reached[place][1] >= 0:
+            self._cliques[place].add(column)
+            self._cells[place] *= self._shape[column]
+            place = reached[place][1]
 
 
 Floats = NDArray[np.float64]

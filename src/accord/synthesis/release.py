@@ -101,7 +101,6 @@ def release_by_tables(
     *,
     epsilon: Number,
     delta: Number,
-    seed: int | None = None,
     progress: Progress | None = None,
     ledger: Ledger | None = None,
 ) -> TableRelease:
@@ -109,8 +108,7 @@ def release_by_tables(
     learner = TableLearner(table.schema, epsilon=epsilon, delta=delta)
     table = coded_of(table) if isinstance(table, Table) else table
     units = table.units
-    shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
-    release = learner.release(table, shared=shared.child("release"), progress=progress, ledger=ledger)
+    release = learner.release(table, progress=progress, ledger=ledger)
     model = release.value
     if not isinstance(model, TableModel) or not isinstance(release.guarantee, ApproxDP):
         raise AssertionError("tables always have an answer")  # noqa: TRY004 - a fault of ours

@@ -214,7 +214,7 @@ class TableTask:
             return release_by_density(
                 table, self.family, epsilon=epsilon, delta=delta, seed=seed, progress=progress, ledger=ledger
             )
-        return release_by_tables(table, epsilon=epsilon, delta=delta, seed=seed, progress=progress, ledger=ledger)
+        return release_by_tables(table, epsilon=epsilon, delta=delta, progress=progress, ledger=ledger)
 
     def _by_blocks(
         self, learner: Learner, table: Table, progress: Progress | None, ledger: Ledger | None
