@@ -86,7 +86,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "*/test_private_sampler*",
     ),
     "ledger": ("*/test_ledger*",),
-    "marginals": ("*/test_marginals*", "exact/test_engine.py"),
+    "marginals": ("*/test_marginals*", "exact/test_cells.py", "exact/test_engine.py"),
     "noise": (
         "*/test_*mechanism*",
         "*/test_exponential*",

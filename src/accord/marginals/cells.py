@@ -179,18 +179,22 @@ def _supported(grid: Grid, edges: Ints, values: Floats, spread: Floats) -> tuple
     below, high_end = _fading(
         -ends[: first + 2][::-1], values[: first + 1][::-1], spread[: first + 1][::-1], clear=clear
     )
-    found = [(-tail.end, tail.value, tail.deviation) for tail in reversed(below)]
-    inner = ends[first : last + 1].tolist()
-    inner[0], inner[-1] = (inner[0] if found else -high_end), (inner[-1] if above else low_end)
-    borders = [*(begin for begin, _, _ in found), *inner, *(tail.end for tail in above)]
-    codes = np.array([_code_at(grid, border) for border in borders], dtype=np.int64)
-    middle = slice(len(found) + (not found), len(found) + len(inner) - (not above))
-    codes[middle] = edges[first + (not found) : last + 1 - (not above)]
-    codes[-1] = max(codes[-1], codes[-2] + 1)
-    sums = [*(value for _, value, _ in found), *values[first:last], *(tail.value for tail in above)]
-    noise = [*(deviation for _, _, deviation in found), *spread[first:last], *(tail.deviation for tail in above)]
+    codes = edges[first : last + 1].tolist()
+    if not below and -high_end != ends[first]:
+        codes[0] = min(_code_at(grid, -high_end), codes[1] - 1)
+    if not above and low_end != ends[last]:
+        codes[-1] = max(_code_at(grid, low_end), codes[-2] + 1)
+    sums, noise = values[first:last].tolist(), spread[first:last].tolist()
+    for tail in above:
+        codes.append(_code_at(grid, tail.end))
+        sums.append(tail.value)
+        noise.append(tail.deviation)
+    for tail in below:
+        codes.insert(0, _code_at(grid, -tail.end))
+        sums.insert(0, tail.value)
+        noise.insert(0, tail.deviation)
     kept = np.flatnonzero(np.diff(codes) > 0)
-    return np.append(codes[kept], codes[-1]), np.array(sums)[kept], np.array(noise)[kept]
+    return np.array([*np.array(codes)[kept], codes[-1]]), np.array(sums)[kept], np.array(noise)[kept]
 
 
 @final
@@ -238,7 +242,11 @@ def _fading(ends: Floats, values: Floats, spread: Floats, *, clear: float) -> tu
 
 
 def _code_at(grid: Grid, number: float) -> int:
-    return grid.size if number > grid.high else int(grid.encode([number])[0])
+    """Return the code that begins about at a number."""
+    if number >= grid.ends([grid.size]).item():
+        return grid.size
+    half = 0.5 * 10.0 ** -(grid.decimals or 0) if grid.kind == "multiples" else 0.0
+    return int(grid.encode([number + half])[0])
 
 
 def _without_noise(edges: Ints, values: Floats, spread: Floats) -> tuple[Ints, Floats, Floats]:

@@ -117,7 +117,8 @@ class DenseEngine:
         first = f * np.matmul(g, k.transpose(0, 2, 1))
         second = g * np.matmul(f, k)
         both = k * np.matmul(f.transpose(0, 2, 1), g)
-        total = float(first.sum())
+        # Where no cell is near the bound that all are measured by, nothing is left of them in floats: noise alone.
+        total = max(float(first.sum()), np.finfo(np.float64).tiny)
         return _Factors(math.log(total) + peak, first / total, second / total, both / total, g, k)
 
     def solve(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:

@@ -137,7 +137,8 @@ class Grid:
             step = 10.0 ** -(self.decimals or 0)
             return np.asarray((given + round(self.low / step)) * step - step / 2)
         if self.kind == "even":
-            return np.asarray(self.low + given / _EVEN * (self.high - self.low))
+            found = self.low + given / _EVEN * (self.high - self.low)
+            return np.where(given >= self.size, np.nextafter(self.high, np.inf), found)
         first = int(_digits(np.array([self.low]))[0])
         found = _numbers((given + first).astype(np.uint64))
         found = np.where(
@@ -192,8 +193,10 @@ class Grid:
             return None
         if low <= (zero := int(self._codes(np.zeros(1))[0])) < high and self.kind == "digits":
             return 0.0 if (low, high) == (zero, zero + 1) else None
-        if last < 0:
+        if last <= 0:
             first, last = -last, -first
+        if first <= 0:
+            return None
         for digits in range(1, 18):
             value = float(f"{last:.{digits - 1}e}")
             if value >= last:

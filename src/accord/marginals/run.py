@@ -205,6 +205,13 @@ class Run:
 
     def _full(self, look: _Private) -> None:
         step = self._step(FULL)
+        columns = list(self._domain.columns)
+        for place, column in enumerate(columns):
+            if column.grid is not None:  # each of its codes is a cell
+                ends = column.grid.ends(np.arange(column.grid.size + 1))
+                self._edges[place] = tuple(ends.tolist())
+                columns[place] = NumericBinning(ends, missing=column.missing).column(column.name)
+        self._domain = Domain(columns)
         everything = tuple(range(self._domain.dimension))
         counts = look.laplace(step, everything)
         self._noisy.append(Noisy(everything, counts, np.full(len(counts), math.sqrt(2) * float(step.number))))
