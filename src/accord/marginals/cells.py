@@ -23,7 +23,7 @@ _WORTH = 3.0
 """So many deviations of the next counts each part of a cell that is cut holds on average, at least."""
 _MOST_CUT = 256
 """At most about so many cells are cut at once: those with a larger share than its inverse."""
-_MOST, _FINE = 0.5, 64
+_MOST, _FINE, _STANDS = 0.5, 64, 6.0
 _STEEP = 4.0
 _NOISE = 2.0
 _FADING = 2.0
@@ -97,11 +97,12 @@ def _cut(grid: Grid, starts: Ints, counts: Floats, *, deviation: float, total: f
     """
     ends = [*starts[1:].tolist(), grid.size]
     ways = np.where(counts >= total / _MOST_CUT, counts / (_WORTH * deviation), 0).astype(np.int64)
-    ways[counts >= total * _MOST] = np.maximum(ways, _FINE)[counts >= total * _MOST]
+    most = (counts >= total * _MOST) & (counts >= _STANDS * deviation)
+    ways[most] = np.maximum(ways[most], _FINE)
     found: list[int] = []
     for low, high, parts in zip(starts.tolist(), ends, ways.tolist(), strict=True):
         found.extend(grid.split(low, high, ways=min(parts, WAYS)) if parts > 1 else [low])
-    return np.array(found, dtype=np.int64)
+    return grid.told_apart(np.array(found, dtype=np.int64))
 
 
 def consistent(
@@ -193,7 +194,7 @@ def _supported(grid: Grid, edges: Ints, values: Floats, spread: Floats) -> tuple
         codes.insert(0, _code_at(grid, -tail.end))
         sums.insert(0, tail.value)
         noise.insert(0, tail.deviation)
-    kept = np.flatnonzero(np.diff(codes) > 0)
+    kept = np.flatnonzero(np.diff(grid.ends(codes)) > 0)
     return np.array([*np.array(codes)[kept], codes[-1]]), np.array(sums)[kept], np.array(noise)[kept]
 
 

@@ -171,7 +171,12 @@ class Grid:
         if self.low <= 0 <= self.high:
             zero = int(self._codes(np.zeros(1))[0])
             starts = np.concatenate([starts, [zero, zero + 1]])
-        return np.unique(np.concatenate([[0], starts[starts < self.size]]))
+        return self.told_apart(np.unique(np.concatenate([[0], starts[starts < self.size]])))
+
+    def told_apart(self, starts: Ints) -> Ints:
+        """Return the first codes without those whose cell no number can be in, because of its decimals."""
+        kept = starts[np.diff(self.ends(np.append(starts, self.size))) > 0]
+        return np.concatenate([[0], kept[1:]]).astype(np.int64)
 
     def _signed_powers(self) -> Floats:
         """Return powers of two on either side of zero, down to what is small beside the bounds."""
