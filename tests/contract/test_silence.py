@@ -22,8 +22,8 @@ import accord.cli.discovery
 import accord.cli.job
 import accord.cli.schema
 import accord.location.locate
+import accord.marginals.run
 import accord.synthesis.curator
-import accord.synthesis.cuts
 import accord.synthesis.discovery
 import accord.synthesis.learner
 from accord.cli.app import app
@@ -99,7 +99,7 @@ def test_a_refusal_inside_the_release_is_no_answer_and_spent(monkeypatch: pytest
     def fails(*_: object, **__: object) -> NoReturn:
         raise InvalidParameter(f"a text that may hold data: {CANARY}.")
 
-    monkeypatch.setattr(accord.synthesis.learner, "make_cuts", fails)
+    monkeypatch.setattr(accord.marginals.run, "learn_cells", fails)
     Ledger.create("l", epsilon=3, delta="1e-5").close()
     for more in ([], ["--ledger", "l"]):
         result = synth(["1", "2"] * 20, *more, keys="bounds = [0, 3]")
@@ -221,7 +221,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Keep the first values that are released, and give them again whatever the records are; counts the releases."""
     calls: list[int] = []
     kept: dict[str, Any] = {}
-    cuts, release = accord.synthesis.cuts.make_cuts, MarginalLearner.release_counted
+    release = MarginalLearner.release_counted
 
     def same(name: str, run: Callable[[], Any]) -> Any:
         with composing("basic", apart=True) as ran:
@@ -230,14 +230,10 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         note(stages)  # what ran the first time is what is said to have run
         return first
 
-    def same_cuts(table: Any, *words: Any, **options: Any) -> Any:
-        return same("cuts", lambda: cuts(table, *words, **options))
-
     def same_tables(learner: MarginalLearner, counting: CountingEngine, **options: Any) -> Any:
         calls.append(sum(part.codes().size for part in counting.parts))
         return same("tables", lambda: release(learner, counting, **options))
 
-    monkeypatch.setattr(accord.synthesis.learner, "make_cuts", same_cuts)
     monkeypatch.setattr(MarginalLearner, "release_counted", same_tables)
     return calls
 

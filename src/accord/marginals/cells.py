@@ -194,8 +194,11 @@ def _supported(grid: Grid, edges: Ints, values: Floats, spread: Floats) -> tuple
         codes.insert(0, _code_at(grid, -tail.end))
         sums.insert(0, tail.value)
         noise.insert(0, tail.deviation)
-    kept = np.flatnonzero(np.diff(grid.ends(codes)) > 0)
-    return np.array([*np.array(codes)[kept], codes[-1]]), np.array(sums)[kept], np.array(noise)[kept]
+    borders, begin = np.array(codes, dtype=np.int64), len(below)  # a tail too narrow for a code of its own is none
+    borders[begin:] = np.maximum.accumulate(borders[begin:])
+    borders[: begin + 1] = np.minimum.accumulate(borders[begin::-1])[::-1]
+    kept = np.flatnonzero(np.diff(grid.ends(borders)) > 0)
+    return np.append(borders[kept], borders[-1]), np.array(sums)[kept], np.array(noise)[kept]
 
 
 @final

@@ -215,6 +215,8 @@ class CountingEngine:
 
         Groups of a few hundred take a byte or two a cell where fine codes take four and a search each time.
         """
+        if self.run is not in_threads:  # what is elsewhere stays as it is
+            return self
         parts = tuple(_Recoded(part, self.groups, self.shape) for part in self.parts)
         return replace(self, parts=parts, groups=(Groups(),) * len(self.shape))
 
@@ -261,8 +263,8 @@ class _Recoded:
         if self._kept is None:
             fine = self._part.codes()
             columns = tuple(
-                np.ascontiguousarray(groups.of(column), dtype=type_for(size))
-                for groups, column, size in zip(self._groups, fine.columns, self._shape, strict=True)
+                lookup.of(column).astype(type_for(size))
+                for lookup, column, size in zip(self._groups, fine.columns, self._shape, strict=True)
             )
             found = Codes(columns, fine.weights)
             if not isinstance(self._part, Codes):  # what lies elsewhere is there for want of room

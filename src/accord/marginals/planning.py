@@ -322,6 +322,7 @@ _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
 _MOST_PRODUCTS = 12
 _SHARE_TREE = 0.3
+_SHARE_KNOWN, _MOST_OF_FEW = 0.12, 16
 _MOST_NOISE = 0.5
 _ROOT_8 = math.sqrt(8)
 
@@ -521,14 +522,16 @@ def _round_steps(domain: Domain, budget: _Shares, rounds: int | None) -> list[St
         return _single_steps(domain, budget, 1.0)
     numbers = sum(column.kind is ColumnKind.NUMBER and column.size > 1 for column in domain.columns)
     products = _number_steps(numbers, budget) if numbers <= _MOST_PRODUCTS else []
-    left = 1 - _SHARE_WIDE - (_SHARE_NUMBERS if products else 0)
+    known = all(column.rounds == 1 for column in domain.columns) and dimension <= _MOST_OF_FEW
+    singles = _SHARE_KNOWN if known else _SHARE_WIDE
+    left = 1 - singles - (_SHARE_NUMBERS if products else 0)
     times = dimension - 1
     tree = [
         budget.choice(EDGE, _SHARE_TREE * _SHARE_CHOICES * left, times=times),
         budget.table(TREE, _SHARE_TREE * (1 - _SHARE_CHOICES) * left, times=times),
     ]
     later = _rounds(budget, (1 - _SHARE_TREE) * left, 2 * dimension if rounds is None else rounds)
-    return [*_single_steps(domain, budget, _SHARE_WIDE), *tree, *products, *later]
+    return [*_single_steps(domain, budget, singles), *tree, *products, *later]
 
 
 def _errors(domain: Domain, steps: Sequence[Step], *, groups: int, units: int) -> tuple[ExpectedError, ...]:

@@ -431,7 +431,9 @@ class Run:
         for way in ways:
             for table in combinations(range(len(shape)), way):
                 cells = math.prod(shape[column] for column in table)
-                if table in known or expected_error(cells, deviation, units=self._total) > _MOST_EXPECTED:
+                if table in known or 1 in {shape[column] for column in table}:
+                    continue  # a column of one group tells nothing
+                if expected_error(cells, deviation, units=self._total) > _MOST_EXPECTED:
                     continue
                 near = way == 2 or sum(pair in pairs for pair in combinations(table, 2)) > 1
                 added = max(costs[pair] for pair in combinations(table, 2))

@@ -224,16 +224,22 @@ def _labels(column: Column, values: NDArray[Any], *, most: int) -> _Coded:
     return _Coded(tuple(names), codes.astype(np.int64), kept=kept)
 
 
+_WHOLE = 2.0**52
+"""Beyond, whole numbers have no half between them in floats."""
+
+
 def _cuts(column: Column, present: _Floats, *, bins: int) -> _Floats:
     """Return the borders of the bins, equally wide over the bulk of the synthetic values."""
     if len(present) == 0:
         return np.array([0.0, 1.0])
     low, high = (float(end) for end in np.quantile(present, [0.002, 0.998]))
-    whole = column.kind in {"integer", "date"} or column.decimals == 0
+    size = max(abs(low), abs(high))
+    whole = (column.kind in {"integer", "date"} or column.decimals == 0) and size < _WHOLE
     if whole and high - low < bins:
         return np.arange(np.floor(low), np.floor(high) + 2) - 0.5
     if not high > low:
-        low, high = low - 0.5, high + 0.5
+        around = max(0.5, size * 1e-9)  # half of nothing is left of it among large numbers
+        low, high = low - around, high + around
     if whole:
         step = float(np.ceil((high - low + 1) / bins))
         return np.arange(np.floor(low), high + step + 1, step) - 0.5

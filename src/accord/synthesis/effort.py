@@ -3,21 +3,19 @@
 from dataclasses import dataclass
 from typing import Any, final
 
-from accord.marginals.engine import type_for
+from accord.marginals import MarginalPlan
 from accord.marginals.parts import usual_memory
 from accord.synthesis.coded import coding_of
-from accord.synthesis.learner import TablePlan
 from accord.tables import Schema
 
 __all__ = ["Effort", "effort_of"]
 
 # Seconds of a core of 2024, measured by benchmarks/effort.py, which says how far they are off elsewhere.
 _START = 1.5
-_READ, _COUNT, _CUT = 60e-9, 1.5e-9, 2.5e-6
+_READ, _COUNT, _SEARCH = 60e-9, 1.5e-9, 30e-9
 _FIT, _ROUND = 0.5, 0.1
-_BLOCK, _VOTE = 0.6e-3, 2e-6
 # Bytes.
-_IDLE, _NUMBER, _LOCATED, _UNIT, _BALLOT = 180e6, 8, 24, 10, 150
+_IDLE, _UNIT = 180e6, 10
 
 
 @final
@@ -48,7 +46,7 @@ class Effort:
         return {"seconds": round(self.seconds, 1), "bytes": round(self.memory)}
 
 
-def effort_of(plan: TablePlan, schema: Schema, *, records: int) -> Effort:
+def effort_of(plan: MarginalPlan, schema: Schema, *, records: int) -> Effort:
     """Return what a release of so many records is expected to take.
 
     Parameters
@@ -71,17 +69,12 @@ def effort_of(plan: TablePlan, schema: Schema, *, records: int) -> Effort:
 
     """
     codings = [coding_of(column) for column in schema.read]
-    private = sum(coding is None for coding in codings)
-    location = plan.cuts.location
-    counted = sum(step.times for step in plan.marginals.steps) + len(codings) ** 2 / 2
-    seconds = _START + records * (_READ * len(codings) + _CUT * private + _COUNT * counted)
-    seconds += _FIT + _ROUND * sum(step.times for step in plan.marginals.steps if "choice" in step.what)
-    coded = sum(2 if coding is None else type_for(coding.size)().itemsize for coding in codings)
-    memory = _IDLE + min(records * coded, 1.25 * usual_memory()) + records * _NUMBER * private
+    counted = sum(step.times for step in plan.steps) + len(codings) ** 2 / 2
+    searched = sum(coding.column.rounds for coding in codings if coding.column.rounds > 1)
+    seconds = _START + records * (_READ * len(codings) + _SEARCH * searched + _COUNT * counted)
+    seconds += _FIT + _ROUND * sum(step.times for step in plan.steps if "choice" in step.what)
+    coded = sum(coding.type.itemsize for coding in codings)
+    memory = _IDLE + min(records * coded, 1.25 * usual_memory())
     if schema.unit is not None:
         memory += records * _UNIT
-    if location is not None:
-        columns = len(plan.cuts.located)
-        seconds += location.blocks * (_BLOCK + _VOTE * location.draws * len(location.groups))
-        memory += records * _LOCATED * columns + location.blocks * location.draws * _BALLOT
     return Effort(seconds=seconds, memory=memory)

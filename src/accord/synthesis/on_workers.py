@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from accord.core.errors import AccordError, DataError, InvalidParameter, WorkersLost
-from accord.marginals.engine import Codes, Part, type_for, weights_at
+from accord.core.errors import AccordError, DataError, WorkersLost
+from accord.marginals.engine import Codes, Part, weights_at
 from accord.synthesis.coded import CodedTable, coding_of
-from accord.tables import Schema, Table, read_batches
+from accord.tables import Schema, read_batches
 from accord.tables.cells import units_by_name
 from accord.tables.files import files_of
 from accord.tables.frames import frame_batch
-from accord.tables.names import listed
 from accord.tables.reader import Batch
 from accord.workers import DaskWorkers
 
@@ -59,27 +58,18 @@ def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iter
         A data frame of dask, or the path of files as in `accord.tables.read_table`, which all workers can read under
         it: each file is a partition.
     schema
-        What was declared. Columns of numbers must have edges, or bounds that leave few whole numbers: what is cut
-        privately is needed in one place.
+        What was declared.
     workers
         Where the partitions are.
 
     Raises
     ------
-    InvalidParameter
-        If a column must be cut privately.
     DataError, SchemaMismatch
         As `accord.tables.read_table`.
     WorkersLost
         If workers went away again and again.
 
     """
-    private = [column.name for column in schema.read if coding_of(column) is None]
-    if private:
-        raise InvalidParameter(
-            f"on workers, columns of numbers need cells that the schema alone decides: give {listed(private)} edges, "
-            f"or read the table on one machine."
-        )
     with workers.client() as client:
         parts = _encoded(client, data, schema=schema)
         told = _answers(client, [client.submit(_size, part, pure=False) for part in parts])
@@ -96,7 +86,6 @@ def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iter
             schema=schema,
             parts=tuple(_Far(part) for part in parts),
             sizes=tuple(sizes),
-            numbers=Table(columns=(), units=None, schema=replace(schema, columns=())),
             counted=units,
             run=partial(_run, client),
         )
@@ -154,8 +143,8 @@ def _quietly(task: Callable[[], _T]) -> _T | AccordError:
 
 
 def _held(batches: Iterable[Batch], *, schema: Schema) -> _Held:
-    codings = [coding for column in schema.read if (coding := coding_of(column)) is not None]
-    columns: list[list[NDArray[Any]]] = [[np.empty(0, dtype=type_for(coding.size))] for coding in codings]
+    codings = [coding_of(column) for column in schema.read]
+    columns: list[list[NDArray[Any]]] = [[np.empty(0, dtype=coding.type)] for coding in codings]
     names: list[pa.Array] = []
     for batch in batches:
         for coding, part, values in zip(codings, columns, batch.columns, strict=True):

@@ -78,7 +78,7 @@ def synthesise_table(
         Told how far the steps are: (done, all, what).
     workers
         Where the files, or the partitions of a data frame of dask, are read and counted; by default here. They are
-        trusted, see SECURITY.md. Columns of numbers then need cells that the schema alone decides.
+        trusted, see SECURITY.md.
     seed
         Fixes everything but the noise and the cut into blocks, for tests.
 
