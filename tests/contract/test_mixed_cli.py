@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 import accord.synthesis.task
 from accord.cli.app import app
 from accord.ledger import Ledger
+from accord.marginals.run import Run
 from accord.privacy import ApproxDP
 from accord.reports import check_release
 from accord.synthesis.release import TableRelease

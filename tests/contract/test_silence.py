@@ -77,12 +77,15 @@ def test_E25_constants_at_the_end_of_the_floats_have_an_answer() -> None:
 @pytest.mark.parametrize("value", [0.3, 0.1, 0.7, 1 - 2**-53])
 @pytest.mark.parametrize("towards", [0.0, 2.0])
 def test_neighbouring_floats_that_both_are_frequent(value: float, towards: float) -> None:
-    """0.3 and 0.1 + 0.2 are: their cells had one middle, and the release failed after it was charged."""
+    """0.3 and 0.1 + 0.2 are: their cells had one middle, and the release failed after it was charged.
+
+    Without decimals they are one value, of which six digits are found.
+    """
     other = float(np.nextafter(value, towards))
     result = synth([repr(value), repr(other)] * 3000, keys="bounds = [0, 2]")
     assert result.exit_code == 0, result.stderr
     written = [float(line) for line in Path("o.csv").read_text(encoding="utf-8").splitlines()[1:] if line.strip('"')]
-    assert np.mean([number in {value, other} for number in written]) > 0.9
+    assert np.mean([abs(number - value) < 1e-5 * value for number in written]) > 0.9
 
 
 @pytest.mark.parametrize("keys", ["bounds = [0, 1e101]", "edges = [-1e300, 0, 1e300]"])
@@ -284,6 +287,7 @@ categories = ["p", "q"]
 name = "z"
 kind = "number"
 bounds = [0, 100]
+mostly_missing = true
 """
 
 

@@ -25,7 +25,7 @@ _MOST_CUT = 256
 """At most about so many cells are cut at once: those with a larger share than its inverse."""
 _MOST, _FINE, _STANDS = 0.5, 64, 6.0
 _STEEP = 4.0
-_NOISE = 2.0
+_NOISE, _MEAN_SIZE = 2.0, math.sqrt(2 / math.pi)
 _FADING = 2.0
 _FURTHER = 3.0
 
@@ -254,7 +254,15 @@ def _code_at(grid: Grid, number: float) -> int:
 
 
 def _without_noise(edges: Ints, values: Floats, spread: Floats) -> tuple[Ints, Floats, Floats]:
-    """Put neighbouring cells together none of which stands out of the noise, and say zero if all of them do not."""
+    """Put neighbouring cells together none of which stands out of the noise, and say zero if all of them do not.
+
+    Where all cells but a few clear ones hold together no more than noise would, they hold nothing.
+    """
+    light = values < (math.sqrt(2 * math.log(max(len(values), 2))) + 1) * spread
+    if light.any() and not light.all():
+        most = min(_NOISE * math.sqrt(float((spread[light] ** 2).sum())), _MEAN_SIZE * float(spread[light].sum()))
+        if float(values[light].sum()) <= most:
+            values = np.where(light, 0.0, values)
     noise = values < _NOISE * spread
     begins = np.flatnonzero(~noise | np.concatenate([[True], ~noise[:-1]]))
     together = np.add.reduceat(values, begins)
