@@ -10,6 +10,7 @@ import io
 import os
 import pickle
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -152,6 +153,14 @@ def moved(rows: Rows, make: Callable[[random.Random], Row], *, source: random.Ra
     return kept
 
 
+def other_record(rows: Rows, make: Callable[[random.Random], Row], *, source: random.Random, several: bool) -> Rows:
+    """The same table where a unit of one record has another one: of units that uses the whole sensitivity of counts."""
+    del several
+    counts = Counter(row[-1] for row in rows)
+    place = source.choice([place for place, row in enumerate(rows) if counts[row[-1]] == 1])
+    return [*rows[:place], [*hostile(source, make), rows[place][-1]], *rows[place + 1 :]]
+
+
 def write(rows: Rows, path: Path, names: Sequence[str]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -234,7 +243,7 @@ def try_neighbours(
     system: Callable[[], None],
     trials: int,
     several: bool,
-    change: Callable[..., Rows] = neighbour,
+    change: Callable[..., Rows] | None = None,
     before_each: Callable[[Rows], object] = lambda _: None,
 ) -> Trial:
     """Record a program, play it to its own table and then to neighbours."""
@@ -248,8 +257,8 @@ def try_neighbours(
     with tape.playing():
         expected = program(rows)  # noise takes nothing from the system when it is played
     assert tape.faults == []
-    for trial in range(trials):
-        now = change(rows, make, source=random.Random(trial), several=several)
+    for trial, chosen in enumerate([*[change or neighbour] * trials, *[other_record] * (change is None)]):
+        now = chosen(rows, make, source=random.Random(trial), several=several)
         before_each(now)
         system()
         with tape.playing():
@@ -269,7 +278,7 @@ CASES = {
 
 
 def run_synth(
-    case: str, folder: Path, *, system: Callable[[], None], trials: int, change: Callable[..., Rows] = neighbour
+    case: str, folder: Path, *, system: Callable[[], None], trials: int, change: Callable[..., Rows] | None = None
 ) -> Trial:
     several, bounds, count, epsilon = CASES[case]
     schema = KINDS.format(unit='unit = "who"' if several else "", bounds=bounds)

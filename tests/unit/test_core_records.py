@@ -745,3 +745,44 @@ def test_A15_times_to_the_nanosecond_are_refused_by_their_type() -> None:
     for number in (86399000000123, 0):
         with pytest.raises(InvalidParameter, match="time64"):
             Records.of(pa.table({"a": pa.array([number], pa.time64("ns"))}), cells="labels")
+
+
+def texts_of_bytes(*cells: bytes) -> pa.StringArray:
+    """Texts as a file may hold them: nobody looks whether bytes are text."""
+    ends = np.cumsum([0, *map(len, cells)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(ends), pa.py_buffer(b"".join(cells)))
+
+
+def lists_of(values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+
+
+FAR = pa.array([10**15, 1, 10**16, 2], pa.int64())
+EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - as it is written
+UNREADABLE: dict[str, tuple[Any, list[Any]]] = {
+    "text": (texts_of_bytes(b"a", b"\xff\xfe", b"b", b"\x80"), ["a", None, "b", None]),
+    "dictionary": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), texts_of_bytes(b"a", b"\xff")),
+        ["a", None, "a"],
+    ),
+    "times in lists": (
+        lists_of(FAR.view(pa.timestamp("s"))),
+        [None, [EPOCH + dt.timedelta(seconds=1)], None, [EPOCH + dt.timedelta(seconds=2)]],
+    ),
+    "spans in lists": (
+        lists_of(FAR.view(pa.duration("s"))),
+        [None, [dt.timedelta(seconds=1)], None, [dt.timedelta(seconds=2)]],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_cell_that_its_library_cannot_give_is_missing_and_stops_no_other(case: str) -> None:
+    column, expected = UNREADABLE[case]
+    for container in (column, pa.chunked_array([column]), pa.table({"a": column})):
+        assert Records.of(container, cells="labels").rows[:, 0].tolist() == expected
+
+
+def test_a_name_that_its_library_cannot_give_is_refused() -> None:
+    with pytest.raises(DataError, match="no unit of privacy"):
+        Records.of([1, 2], units=texts_of_bytes(b"a", b"\xff"))

@@ -6,6 +6,7 @@ The statistical tests here have fixed keys; each would fail for fewer than one k
 import copy
 import itertools
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -91,7 +92,11 @@ def test_another_process_reads_the_same(hash_seed: str) -> None:
         ".tolist(), s.hash_rows(np.array([[1, -2], [3, 4]]), 'x').tolist(), s.child('part', 1).seed(), sep='|')"
     )
     output = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert output.strip() == "|".join(map(str, readings(SHARED)))
 

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.core.alone import alone
 from accord.core.cells import bare
 from accord.core.errors import InvalidParameter
 
@@ -228,14 +229,37 @@ def _series(series: Any, library: str) -> NDArray[Any]:  # noqa: ANN401 - anothe
     if getattr(series, "ndim", 1) != 1 or getattr(series, "columns", None) is not None:
         raise InvalidParameter("this must be one column, not a table: one entry a record, shape (n,).")
     if library == "pandas":
-        plain = isinstance(series.dtype, np.dtype)
-        return np.asarray(series.to_numpy() if plain else series.astype(object))
+        if isinstance(series.dtype, np.dtype):
+            return np.asarray(series.to_numpy())
+        places = getattr(series, "iloc", series)
+        return _each(lambda start, stop: np.asarray(places[start:stop].astype(object)).tolist(), len(series))
     if library == "polars":
         # The type decides how cells are read; a gap would make whole numbers floats.
         kind = str(series.dtype)
         plain = series.dtype.is_temporal() or (series.null_count() == 0 and _PLAIN_POLARS.fullmatch(kind) is not None)
-        return np.asarray(series.to_numpy()) if plain else _objects(series.to_list())
+        if plain:
+            return np.asarray(series.to_numpy())
+        return _each(lambda start, stop: series.slice(start, stop - start).to_list(), len(series))
     return _arrow(series)
+
+
+def _each(read: Callable[[int, int], Sequence[Any]], size: int) -> NDArray[np.object_]:
+    """Return a column as objects; a cell that its library cannot turn into one of Python is missing, and no other is.
+
+    Text whose bytes are none, a time beyond Python's years: a library stops for the whole column there. Halves are read
+    until such a cell stands alone.
+    """
+    column = np.empty(size, dtype=object)
+    spans = [(0, size)]
+    while spans:
+        start, stop = spans.pop()
+        found = alone(lambda start=start, stop=stop: read(start, stop), failed=None)  # type: ignore[misc]
+        if found is not None:
+            column[start:stop] = _objects(found)
+        elif stop - start > 1:
+            middle = (start + stop) // 2
+            spans += [(start, middle), (middle, stop)]
+    return column
 
 
 def _arrow(series: Any) -> NDArray[Any]:  # noqa: ANN401 - another library's object
@@ -249,7 +273,7 @@ def _arrow(series: Any) -> NDArray[Any]:  # noqa: ANN401 - another library's obj
         return np.asarray(series.to_numpy() if hasattr(series, "num_chunks") else series.to_numpy(zero_copy_only=False))
     if series.null_count == 0 and kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
         return np.asarray(series.to_numpy() if hasattr(series, "num_chunks") else series.to_numpy(zero_copy_only=False))
-    return _objects(series.to_pylist())
+    return _each(lambda start, stop: series.slice(start, stop - start).to_pylist(), len(series))
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
