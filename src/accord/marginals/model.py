@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _SWEEPS = 10
 _MOST_BALANCED = 1 << 21
+_MOST_PAIRS = 2000
 
 
 @final
@@ -148,9 +149,12 @@ class MarginalModel:
         from accord.marginals.rounding import balance  # noqa: PLC0415 - compiled at its first use: slow to import
 
         shape = self._engine.shape
+        pairs = [*combinations(range(len(shape)), 2)]
+        if len(pairs) > _MOST_PAIRS:  # the others are as far off as any drawn rows are
+            pairs = sorted({pair for table in self.measured for pair in combinations(sorted(table), 2)})
         tables = [
             table
-            for table in [*((column,) for column in range(len(shape))), *combinations(range(len(shape)), 2)]
+            for table in [*((column,) for column in range(len(shape))), *pairs]
             if int(np.prod([shape[column] for column in table])) <= _MOST_BALANCED
         ]
         return balance(

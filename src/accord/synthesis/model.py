@@ -16,6 +16,7 @@ from accord.tables import Schema
 __all__ = ["TableModel", "table_errors"]
 
 _TRIES = 20
+_LARGEST_WHOLE = 2.0**53 - 1
 Ints = NDArray[np.int64]
 
 
@@ -74,7 +75,10 @@ class TableModel:
                 continue
             with np.errstate(divide="ignore", invalid="ignore"):  # cells of a single float have no slope and need none
                 values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
-            found.append(values if column.bounds is None else np.clip(values, *column.bounds))
+            low, high = column.bounds or (
+                (-_LARGEST_WHOLE, _LARGEST_WHOLE) if column.kind == "integer" else (-np.inf, np.inf)
+            )
+            found.append(np.clip(values, low, high))
         return tuple(found)
 
     def shares(self, names: Sequence[str]) -> NDArray[np.float64]:
