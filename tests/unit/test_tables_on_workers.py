@@ -152,12 +152,13 @@ def test_what_a_worker_finds_wrong_comes_as_the_error_of_a_file(tmp_path: Path, 
     ):
         pass
     assert "CANARY" not in str(caught.value)
-    private = parse_schema(SCHEMA.replace("edges = [0, 10, 100, 1000]", ""))
-    with (
-        pytest.raises(InvalidParameter, match='"income"'),
-        coded_on_workers(folder, schema=private, workers=workers),
-    ):
-        pass
+
+
+def test_numbers_without_edges_or_bounds_are_learnt_on_workers_as_here(tmp_path: Path, workers: DaskWorkers) -> None:
+    schema = parse_schema(SCHEMA.replace("edges = [0, 10, 100, 1000]", ""))
+    expected = released(coded_of(read_table(folder_of(tmp_path, 1), schema=schema)), schema)
+    with coded_on_workers(folder_of(tmp_path, 3), schema=schema, workers=workers) as far:
+        assert released(far, schema) == expected
 
 
 def test_the_command_line_starts_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
