@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from accord.core.release import leaves
 from accord.errors import InvalidParameter
-from accord.marginals import Grid
+from accord.marginals import Column, Domain, Grid, MarginalLearner
 from accord.marginals import cells as _cells
 from accord.marginals.cells import Cells, consistent, learn_cells
 from accord.marginals.engine import WHOLE, Codes, CountingEngine, weights_of
@@ -273,3 +274,17 @@ def test_cells_follow_from_released_counts_alone(mutant: str, monkeypatch: pytes
         found.append(counts[0])
         stated = float(spread[0])
     assert float(np.std(found)) < 0.9 * stated
+
+
+@pytest.mark.parametrize("units", [None, np.arange(4000) // 2])
+def test_each_count_of_cells_has_the_noise_and_the_sensitivity_of_the_plan(units: Any) -> None:
+    """What ran is what was planned and paid for: half the noise, or one count more, shows here."""
+    grid = Grid(bounds=(0, 1000), decimals=1)
+    learner = MarginalLearner(Domain([Column.of_grid("x", grid)]), epsilon=1, delta="1e-6")
+    values = np.random.default_rng(8).normal(500, 100, 4000)
+    release = learner.release(grid.encode(values), units=units)
+    (step,) = learner.plan(2000 if units is not None else 4000, several_records=units is not None).steps
+    ran = [dict(stage.parameters) for group in release.stages for stage in leaves(group)]
+    assert len(ran) == step.times == grid.rounds
+    weight = 1 if units is None else WHOLE
+    assert {(one["sigma"], one["sensitivity"]) for one in ran} == {(step.number, ROOT_2 * weight)}

@@ -1,4 +1,4 @@
-"""The command line: parsing and printing; what is done stands in `accord.tables` and `accord.learning`."""
+"""The command line: parsing and printing; what is done stands in `accord.tables` and `accord.synthesis`."""
 
 from accord.cli.app import main
 
