@@ -32,6 +32,7 @@ __all__ = [
     "Tables",
     "coded",
     "count_part",
+    "in_batches",
     "type_for",
     "unit_weights",
     "weights_at",
@@ -223,7 +224,7 @@ class CountingEngine:
     def count(self, tables: Tables) -> list[Ints]:
         """Return the weight of each cell of tables, each flat; the last column of a table changes fastest."""
         found: list[Ints] = []
-        for some in self._at_once(tables):
+        for some in in_batches(tables, self.shape, most=MOST_CELLS):
             request = Request(some, self.shape, self.groups)
             counts = np.zeros(sum(request.cells), dtype=np.int64)
             for one in self.run(_Counting(request), self.parts):
@@ -235,18 +236,20 @@ class CountingEngine:
         """Return the weight of each cell of one table, flat."""
         return self.count([columns])[0]
 
-    def _at_once(self, tables: Tables) -> Iterable[Tables]:
-        some: list[tuple[int, ...]] = []
-        room = MOST_CELLS
-        for table in tables:
-            cells = math.prod(self.shape[column] for column in table)
-            if some and cells > room:
-                yield some
-                some, room = [], MOST_CELLS
-            some.append(table)
-            room -= cells
-        if some:
+
+def in_batches(tables: Tables, shape: Sequence[int], *, most: int) -> Iterable[Tables]:
+    """Cut a list of tables into pieces of at most so many cells, or of one table that has more."""
+    some: list[tuple[int, ...]] = []
+    room = most
+    for table in tables:
+        cells = math.prod(shape[column] for column in table)
+        if some and cells > room:
             yield some
+            some, room = [], most
+        some.append(table)
+        room -= cells
+    if some:
+        yield some
 
 
 @final

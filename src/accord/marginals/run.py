@@ -1,7 +1,7 @@
 """One release: the planned steps, in order. All that touches records is a method of `_Private`."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement, pairwise
 from typing import final
@@ -16,7 +16,7 @@ from accord.marginals.binning import NumericBinning
 from accord.marginals.cells import Cells, learn_cells
 from accord.marginals.dense import DenseEngine, Tables
 from accord.marginals.domain import Column, ColumnKind, Domain
-from accord.marginals.engine import MOST_CELLS, CountingEngine, coded
+from accord.marginals.engine import MOST_CELLS, CountingEngine, coded, in_batches
 from accord.marginals.errors import (
     Grouping,
     ModelErrors,
@@ -65,6 +65,8 @@ _REFITS = 12
 _OFTEN = 40
 _FEWEST_DRAWN, _MOST_DRAWN = 20_000, 200_000
 _MOST_OF_TRIPLES = 20
+_AT_ONCE = MOST_CELLS // 4
+"""Cells that are scored at once: counts, beliefs and their differences are held together."""
 _WORK = 1 << 30
 _MEAN_SIZE = math.sqrt(2 / math.pi)
 _MOST_STRENGTH = 10.0
@@ -180,7 +182,7 @@ class Run:
 
     def _errors(self) -> ModelErrors:
         assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
-        shape = tuple(grouping.groups for grouping in self._groupings)
+        shape = self._shape
         tables: list[tuple[int, ...]] = [(place,) for place in range(len(shape))]
         tables += measured_pairs(self._noisy)
         laws = self._engine.several(self._fitted.potentials, tables)
@@ -260,8 +262,7 @@ class Run:
         self._domain, self._groupings = Domain(columns), tuple(groupings)
         for place, grouping in enumerate(groupings):
             self._noisy.append(Noisy((place,), grouping.counts, grouping.deviations))
-        shape = tuple(grouping.groups for grouping in groupings)
-        counting = look.counting.in_runs(runs).grouped([grouping.group_of for grouping in groupings], shape)
+        counting = look.counting.in_runs(runs).grouped([grouping.group_of for grouping in groupings], self._shape)
         return _Private(counting.recoded(), look.plan, look.randomness)
 
     def _of_codes(self, look: _Private, place: int, column: Column) -> Grouping:
@@ -351,7 +352,7 @@ class Run:
         pairs = list(combinations(range(len(shape)), 2))
         deviation = float(chosen.number)
         scores: list[int] = []
-        for some in _batches(pairs, shape):
+        for some in in_batches(pairs, shape, most=_AT_ONCE):
             beliefs = [np.rint(self._total * np.outer(laws[a], laws[b]).ravel()).astype(np.int64) for a, b in some]
             handicaps = [round(deviation * _MEAN_SIZE * len(belief)) for belief in beliefs]
             scores += look.scores(some, beliefs, handicaps)
@@ -384,7 +385,7 @@ class Run:
         believed: dict[tuple[int, ...], Ints] = {}
         scores: dict[tuple[int, ...], int] = {}
         sample = self._sample()
-        for some in _batches(tables, shape):
+        for some in in_batches(tables, shape, most=_AT_ONCE):
             beliefs = sample.count(some)
             handicaps = [round(_noise(belief, deviation, self._total / sample.total)) for belief in beliefs]
             beliefs = [belief * self._total // sample.total for belief in beliefs]
@@ -448,7 +449,7 @@ class Run:
         return max(self._tree_cells * (0.25 + 0.75 * progress), largest)
 
     def _refit(self, iterations: int) -> None:
-        shape = tuple(grouping.groups for grouping in self._groupings)
+        shape = self._shape
         tables = tuple(dict.fromkeys(one.table for one in self._noisy))
         tree = TreeEngine(shape, tables)
         dense = math.prod(shape) <= self._max_cells and tree.slower_than_dense
@@ -461,21 +462,6 @@ class Run:
             engine, self._noisy, total=self._total, features=features, start=start, iterations=iterations
         )
         self._engine = engine
-
-
-def _batches(tables: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> Iterator[Sequence[tuple[int, ...]]]:
-    """Cut a list of tables into pieces whose counts fit into memory."""
-    some: list[tuple[int, ...]] = []
-    room = MOST_CELLS // 4
-    for table in tables:
-        cells = math.prod(shape[column] for column in table)
-        if some and cells > room:
-            yield some
-            some, room = [], MOST_CELLS // 4
-        some.append(table)
-        room -= cells
-    if some:
-        yield some
 
 
 def _noise(belief: Ints, deviation: float, scale: float) -> float:

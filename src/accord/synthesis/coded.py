@@ -143,7 +143,11 @@ class CodedTable:
         parts: list[Part] = []
         low = 0
         for part, size in zip(self.parts, self.sizes, strict=True):
-            parts.append(part if weights is None else _Weighted(part, weights[low : low + size]))
+            if weights is None:
+                parts.append(part)
+            else:
+                own = weights[low : low + size]
+                parts.append(Codes(part.columns, own) if isinstance(part, Codes) else _Weighted(part, own))
             low += size
         return CountingEngine(
             parts=tuple(parts), shape=codes, total=total, groups=(Groups(),) * len(codes), run=in_threads
@@ -153,7 +157,7 @@ class CodedTable:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weighted:
-    """A part with the weights of its records."""
+    """A part that is not in memory, with the weights of its records."""
 
     part: Part
     weights: NDArray[Any]
