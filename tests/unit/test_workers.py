@@ -1,6 +1,7 @@
 """Block fits on a cluster: the same laws and failures as here, whatever becomes of the workers."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,8 +31,13 @@ TABLE = np.random.default_rng(1).normal(size=(60, 2))
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[DaskWorkers]:
+    """Workers that cannot import this file, wherever it is run from: its classes travel with what uses them."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    here = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(here)
     with DaskWorkers.local(2) as found:
         yield found
+    cloudpickle.unregister_pickle_by_value(here)
 
 
 def fits(learner: Any, isolation: Isolation, table: NDArray[Any] = TABLE) -> list[Any]:
