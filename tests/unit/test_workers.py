@@ -29,15 +29,20 @@ BLOCKS = tuple(np.arange(start, start + 10) for start in range(0, 60, 10))
 TABLE = np.random.default_rng(1).normal(size=(60, 2))
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[DaskWorkers]:
-    """Workers that cannot import this file, wherever it is run from: its classes travel with what uses them."""
+@pytest.fixture(scope="module", autouse=True)
+def travelling_classes() -> Iterator[None]:
+    """Workers cannot import this file, wherever it is run from: its classes travel with what uses them."""
     cloudpickle = pytest.importorskip("cloudpickle")
     here = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(here)
+    yield
+    cloudpickle.unregister_pickle_by_value(here)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[DaskWorkers]:
     with DaskWorkers.local(2) as found:
         yield found
-    cloudpickle.unregister_pickle_by_value(here)
 
 
 def fits(learner: Any, isolation: Isolation, table: NDArray[Any] = TABLE) -> list[Any]:
