@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 from accord import __version__
-from accord.accounting.account import rows_stand_for
 from accord.accounting.figures import as_float, exact_text
 from accord.cli.request import Request
 from accord.core.guarantee import ApproxDP, PureDP
 from accord.core.verdict import Verdict
 from accord.ledger import Statement
+from accord.synthesis.by_votes import SamplePlan
 from accord.synthesis.synthetic import SyntheticTable
 
 __all__ = ["as_json", "document", "ledger_amounts", "ledger_document", "model_file"]
@@ -70,22 +70,22 @@ def as_json(content: dict[str, Any]) -> str:
 
 
 def _released(synthetic: SyntheticTable) -> dict[str, Any]:
-    release = synthetic.release
+    release, account = synthetic.release, synthetic.account()
+    words = COMPOSITION if synthetic.ledger is None else synthetic.ledger.words
     return {
         "accord": __version__,
         "answer": release.answered,
         "model": None if release.model is None else dict(release.model),
-        "guarantee": _guarantee(synthetic),
-        "rows_stand_for": rows_stand_for(release.guarantee.unit),
-        "plan": _plan(synthetic),
+        "guarantee": {**account["guarantee"], "releases": 1, "composition": words},
+        "rows_stand_for": account["rows_stand_for"],
+        "plan": _plan(release.sizes, account),
         "seeded": synthetic.terms.seed is not None,
         "noise_seeded": False,
     }
 
 
-def _plan(synthetic: SyntheticTable) -> dict[str, Any]:
+def _plan(sizes: SamplePlan | None, account: dict[str, Any]) -> dict[str, Any]:
     """Return the public sizes: of blocks, or the stages of other learners."""
-    sizes = synthetic.release.sizes
     if sizes is not None:
         return {
             "units": sizes.units,
@@ -95,21 +95,5 @@ def _plan(synthetic: SyntheticTable) -> dict[str, Any]:
             "draws": sizes.draws,
             "typical_error": sizes.typical_error,
         }
-    found = synthetic.account()
-    return {
-        "units": found["units"],
-        "learner": found["learner"],
-        "composition": found["guarantee"]["composition"],
-        "stages": found["stages"],
-        "expected_errors": found["expected_errors"],
-        "expected_pair_errors": found["expected_pair_errors"],
-    }
-
-
-def _guarantee(synthetic: SyntheticTable) -> dict[str, Any]:
-    """Return that of the account, with what the ledger says of the rest."""
-    return {
-        **synthetic.account()["guarantee"],
-        "releases": 1,
-        "composition": COMPOSITION if synthetic.ledger is None else synthetic.ledger.words,
-    }
+    stated = ("units", "learner", "stages", "expected_errors", "expected_pair_errors")
+    return {"composition": account["guarantee"]["composition"], **{name: account[name] for name in stated}}

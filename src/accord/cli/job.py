@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 from accord.cli.document import model_file
@@ -171,11 +172,12 @@ def _write(
     request: Request, synthetic: SyntheticTable, cells: Columns, *, files: Outputs, places: Mapping[str, Path]
 ) -> None:
     """Write what is for the world, all of it or nothing."""
+    content = cache(lambda: synthetic.report_of(cells))
     contents: dict[str, Callable[[], bytes]] = {
         "--out": lambda: columns_as_bytes(cells, schema=synthetic.schema, parquet=_as_parquet(request)),
         "--model": lambda: model_file(synthetic),
-        "--report": lambda: report_page(synthetic.report_of(cells)).encode(),
-        "--release": lambda: release_json(synthetic.report_of(cells)).encode("ascii"),
+        "--report": lambda: report_page(content()).encode(),
+        "--release": lambda: release_json(content()).encode("ascii"),
     }
     with _written(f"the release was made but {shown(request.out.name)} could not be written", _ALL_LOST):
         for option, place in places.items():
