@@ -321,7 +321,7 @@ def test_synth_on_neighbours_whose_records_stand_elsewhere(
 
 # --- many columns: tables are chosen in rounds ------------------------------------------------------------------------
 
-WIDE = 16
+WIDE = 25
 
 
 def wide(source: random.Random) -> Row:

@@ -16,11 +16,11 @@ from accord import synthesise_table
 from accord.cli.app import app
 from accord.errors import InvalidParameter, SchemaMismatch
 from accord.ledger import Ledger
-from accord.marginals.engine import WHOLE
-from accord.synthesis.coded import CodedTable, coded_of
+from accord.marginals.engine import WHOLE, Codes
+from accord.synthesis.coded import CodedTable, coded_batches, coded_of
 from accord.synthesis.learner import TableLearner
 from accord.synthesis.on_workers import coded_on_workers
-from accord.tables import Schema, parse_schema, read_table
+from accord.tables import Schema, parse_schema, read_batches, read_table
 from accord.tables.frames import read_data
 from accord.testing import ReplayRandomness
 from accord.workers import DaskWorkers
@@ -46,6 +46,7 @@ name = "income"
 kind = "number"
 edges = [0, 10, 100, 1000]
 """
+WITHOUT_EDGES = SCHEMA.replace("edges = [0, 10, 100, 1000]", "")
 COUNT = 3000
 
 
@@ -55,8 +56,8 @@ def workers() -> Iterator[DaskWorkers]:
         yield found
 
 
-def schema_of(*, units: bool) -> Schema:
-    return parse_schema(SCHEMA.replace("version = 2", 'version = 2\nunit = "who"') if units else SCHEMA)
+def schema_of(text: str = SCHEMA, *, units: bool) -> Schema:
+    return parse_schema(text.replace("version = 2", 'version = 2\nunit = "who"') if units else text)
 
 
 def columns() -> dict[str, Any]:
@@ -89,17 +90,25 @@ def released(table: CodedTable, schema: Schema) -> list[Any]:
 
 
 @pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("declared", [SCHEMA, WITHOUT_EDGES], ids=["edges", "no edges"])
 def test_equal_noise_gives_equal_releases_whatever_the_partitions(
-    tmp_path: Path, workers: DaskWorkers, *, units: bool
+    tmp_path: Path, workers: DaskWorkers, declared: str, *, units: bool
 ) -> None:
-    schema = schema_of(units=units)
+    frames = pytest.importorskip("dask.dataframe")
+    schema = schema_of(declared, units=units)
     here = coded_of(read_table(folder_of(tmp_path, 1), schema=schema))
     expected = released(here, schema)
     for parts in (3, 17):
-        with coded_on_workers(folder_of(tmp_path, parts), schema=schema, workers=workers) as far:
+        folder = folder_of(tmp_path, parts)
+        streamed = coded_batches(read_batches(folder, schema=schema), schema=schema, what="it", memory=0)
+        assert not any(isinstance(part, Codes) for part in streamed.parts)
+        assert released(streamed, schema) == expected
+        with coded_on_workers(folder, schema=schema, workers=workers) as far:
             assert far.units == here.units
             assert released(far, schema) == expected
-    assert released(coded_of(read_table(tmp_path / "in-17", schema=schema)), schema) == expected
+    frame = frames.from_pandas(pa.table(columns()).to_pandas(), npartitions=17, sort=False)
+    with coded_on_workers(frame, schema=schema, workers=workers) as far:
+        assert released(far, schema) == expected
 
 
 @pytest.mark.parametrize("parts", [1, 3, 17])
@@ -152,13 +161,6 @@ def test_what_a_worker_finds_wrong_comes_as_the_error_of_a_file(tmp_path: Path, 
     ):
         pass
     assert "CANARY" not in str(caught.value)
-
-
-def test_numbers_without_edges_or_bounds_are_learnt_on_workers_as_here(tmp_path: Path, workers: DaskWorkers) -> None:
-    schema = parse_schema(SCHEMA.replace("edges = [0, 10, 100, 1000]", ""))
-    expected = released(coded_of(read_table(folder_of(tmp_path, 1), schema=schema)), schema)
-    with coded_on_workers(folder_of(tmp_path, 3), schema=schema, workers=workers) as far:
-        assert released(far, schema) == expected
 
 
 def test_the_command_line_starts_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
