@@ -32,6 +32,8 @@ Ints = NDArray[np.int64]
 _SWEEPS = 10
 _MOST_BALANCED = 1 << 21
 _MOST_PAIRS = 2000
+_ENOUGH = 20_000
+"""Records from which correlations inside groups are taken."""
 
 
 @final
@@ -173,7 +175,12 @@ class MarginalModel:
         codes = np.empty(groups.shape, dtype=np.int64)
         numbers = self.numbers
         columns = self.domain.columns
-        correlations = latent_correlations(numbers, columns, self._groupings, self._pair) if len(numbers) > 1 else None
+        correlations = None
+        if len(numbers) > 1:
+            drawn = groups
+            if len(groups) < _ENOUGH:
+                drawn = self._engine.sample(self._potentials, _ENOUGH, even_levels, generator)
+            correlations = latent_correlations(numbers, columns, self._groupings, drawn)
         values = np.zeros(groups.shape[::-1])
         for column, grouping in enumerate(self._groupings):
             if correlations is not None and column in numbers:
@@ -190,10 +197,6 @@ class MarginalModel:
                 if placed.size:
                     values[column, present] = (placed - placed.mean()) / (placed.std() or 1.0)
         return codes
-
-    def _pair(self, left: int, right: int) -> Floats:
-        shape = (self._groupings[left].groups, self._groupings[right].groups)
-        return self._engine.table(self._potentials, (left, right)).reshape(shape)
 
     def log_density(self, x: ArrayLike) -> Floats:
         """Return the log probability of each record, shape (n,); -inf for what is no record of codes."""

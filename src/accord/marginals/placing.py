@@ -1,6 +1,6 @@
 """Put codes inside groups, column after column, so that numbers go along with the numbers already placed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ def even_levels(groups: Ints, generator: Generator) -> Floats:
     levels = np.empty(count)
     levels[order] = (np.arange(count) - starts + offset) / np.repeat(sizes, sizes)
     return levels
-
-
-Table = Callable[[int, int], Floats]
 
 
 def draw_within(grouping: Grouping, groups: Ints, generator: Generator) -> Ints:
@@ -110,7 +107,7 @@ def prediction_scores(
 
 
 def latent_correlations(
-    numbers: Sequence[int], columns: Sequence[Column], groupings: Sequence[Grouping], table: Table
+    numbers: Sequence[int], columns: Sequence[Column], groupings: Sequence[Grouping], groups: Ints
 ) -> Floats:
     """Return correlations that the numbers would have had before they were put in groups, shape (d, d).
 
@@ -123,34 +120,29 @@ def latent_correlations(
         Columns of numbers.
     columns, groupings
         Of every column.
-    table
-        Probabilities of the groups of two columns.
+    groups
+        Records of the law, some ten thousands, shape (n, d): each pair is looked at where neither is missing.
 
     """
     found = np.eye(len(groupings))
-    middles = [one.middles(column) for one, column in zip(groupings, columns, strict=True)]
-    squares = [one.middles(column, power=2) for one, column in zip(groupings, columns, strict=True)]
-    for left in numbers:
-        for right in numbers:
-            if left >= right:
-                continue
-            law = table(left, right)
-            absent = [groupings[place].missing(columns[place]) for place in (left, right)]
-            law = law[: len(law) - absent[0], : law.shape[1] - absent[1]]
-            law = law / max(law.sum(), 1e-300)
-            sides = ((law.sum(axis=1), left), (law.sum(axis=0), right))
-            means = [float(share @ middles[column][: len(share)]) for share, column in sides]
-            kept = [
-                float(share @ middles[column][: len(share)] ** 2) - mean**2
-                for (share, column), mean in zip(sides, means, strict=True)
-            ]
-            whole = [
-                float(share @ squares[column][: len(share)]) - mean**2
-                for (share, column), mean in zip(sides, means, strict=True)
-            ]
-            if min(*kept, *whole) <= 0:
-                continue
-            covariance = float(middles[left][: len(law)] @ law @ middles[right][: law.shape[1]]) - means[0] * means[1]
-            value = covariance * np.sqrt(whole[0] * whole[1]) / (kept[0] * kept[1])
-            found[left, right] = found[right, left] = np.clip(value, -0.999, 0.999)
+    values, squares, present = (np.zeros((len(groups), len(numbers))) for _ in range(3))
+    for place, column in enumerate(numbers):
+        grouping, own = groupings[column], groups[:, column]
+        there = own < grouping.groups - 1 if grouping.missing(columns[column]) else np.ones(len(own), dtype=np.bool_)
+        middles = grouping.middles(columns[column])
+        centre = float(middles[own[there]].mean()) if there.any() else 0.0
+        values[there, place] = middles[own[there]] - centre
+        ends = grouping.middles(columns[column], power=2)
+        squares[there, place] = ends[own[there]] - 2 * centre * middles[own[there]] + centre**2
+        present[:, place] = there
+    both = np.maximum(present.T @ present, 1.0)
+    means = values.T @ present / both
+    kept = (values**2).T @ present / both - means**2
+    whole = squares.T @ present / both - means**2
+    covariance = values.T @ values / both - means * means.T
+    valid = np.minimum(np.minimum(kept, kept.T), np.minimum(whole, whole.T)) > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        latent = np.where(valid, covariance * np.sqrt(whole * whole.T) / (kept * kept.T), 0.0)
+    found[np.ix_(numbers, numbers)] = np.clip(latent, -0.999, 0.999)
+    np.fill_diagonal(found, 1.0)
     return found

@@ -1,6 +1,7 @@
 """How long a release of tables takes and how much memory, from public sizes alone."""
 
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any, final
 
 from accord.marginals import MarginalPlan
@@ -12,8 +13,9 @@ __all__ = ["Effort", "effort_of"]
 
 # Seconds of a core of 2024, measured by benchmarks/effort.py, which says how far they are off elsewhere.
 _START = 1.5
-_READ, _COUNT, _SEARCH = 60e-9, 1.5e-9, 30e-9
-_FIT, _ROUND = 0.5, 0.1
+_READ, _COUNT, _SEARCH = 60e-9, 1.5e-9, 100e-9
+_CHOICE, _CELL = 0.04, 2e-4
+"""Of choosing a table and fitting it: each, and for each cell of a usual pair of columns."""
 # Bytes.
 _IDLE, _UNIT = 180e6, 10
 
@@ -65,14 +67,15 @@ def effort_of(plan: MarginalPlan, schema: Schema, *, records: int) -> Effort:
     >>> schema = Schema(columns=(Column(name="sex", kind="category", categories=("f", "m")),))
     >>> plan = TableLearner(schema, epsilon=1, delta="1e-6").plan(10**7)
     >>> print(effort_of(plan, schema, records=10**7))
-    about 3 seconds of one core and 0.2 GB of memory, with files of Parquet or CSV
+    about 2 seconds of one core and 0.2 GB of memory, with files of Parquet or CSV
 
     """
     codings = [coding_of(column) for column in schema.read]
     counted = sum(step.times for step in plan.steps) + len(codings) ** 2 / 2
     searched = sum(coding.column.rounds for coding in codings if coding.column.rounds > 1)
     seconds = _START + records * (_READ * len(codings) + _SEARCH * searched + _COUNT * counted)
-    seconds += _FIT + _ROUND * sum(step.times for step in plan.steps if "choice" in step.what)
+    groups = mean(min(coding.column.codes, plan.number_groups) for coding in codings)
+    seconds += (_CHOICE + _CELL * groups**2) * sum(step.times for step in plan.steps if "choice" in step.what)
     coded = sum(coding.type.itemsize for coding in codings)
     memory = _IDLE + min(records * coded, 1.25 * usual_memory())
     if schema.unit is not None:
