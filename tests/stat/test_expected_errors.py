@@ -63,7 +63,8 @@ def _of_pair(model: MarginalModel, codes: Ints, pair: tuple[int, int]) -> float:
     groups = [model._groupings[place] for place in pair]
     truth = np.zeros([one.groups for one in groups])
     np.add.at(truth, tuple(one.group_of[codes[:, place]] for place, one in zip(pair, groups, strict=True)), 1 / RECORDS)
-    return float(np.abs(model._pair(*pair) - truth).sum() / 2)
+    law = model._engine.table(model._potentials, pair).reshape(truth.shape)
+    return float(np.abs(law - truth).sum() / 2)
 
 
 def check(means: dict[Any, tuple[float, float]], covered: float) -> None:
