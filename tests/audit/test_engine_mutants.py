@@ -108,7 +108,7 @@ def on_workers() -> CodedTable:
 
     return CodedTable(
         schema=SCHEMA,
-        parts=tuple(_far._Far(part) for part in parts),
+        parts=tuple(_far._Far(Here(), part) for part in parts),
         sizes=tuple(part.held.size for part in held),
         counted=units,
         run=run,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.marginals import engine as _engine
-from accord.marginals.engine import Codes, CountingEngine, Part, coded
+from accord.marginals.engine import Codes, CountingEngine, Part, Recode, coded
 
 Columns = tuple[int, ...]
 
@@ -102,6 +102,9 @@ def test_parts_may_be_anywhere_and_are_visited_in_any_order() -> None:
         def codes(self) -> Codes:
             visits.append(1)
             return self.held
+
+        def recoded(self, recode: Recode) -> Part:
+            return Elsewhere(recode(self.held))
 
     def backwards(task: Callable[[Part], Any], parts: Sequence[Part]) -> Iterable[Any]:
         order = random.Random(3).sample(range(len(parts)), len(parts))

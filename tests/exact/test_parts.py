@@ -69,12 +69,62 @@ def test_the_file_is_its_owners_alone_and_leaves_nothing(tmp_path: Path, monkeyp
         os.fstat(handle)
 
 
+def test_groups_are_looked_up_once_and_stand_in_a_file_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[int] = []
+    true = Groups.of
+
+    def counted(self: Groups, codes: NDArray[Any]) -> NDArray[Any]:
+        looked_up.append(len(codes))
+        return true(self, codes)
+
+    monkeypatch.setattr(Groups, "of", counted)
+    monkeypatch.setattr(_parts, "_ROWS", 450)
+    columns = records(3000)
+    groups = (Groups(), Groups.runs(np.array([0, 7, 250])), Groups.runs(np.array([0, 65_000])))
+    engine = CountingEngine(
+        parts=tuple(part for part, _ in stored(columns, [10, 2000], memory=900 * 7).parts()),
+        shape=(5, 3, 2),
+        total=3000,
+        groups=groups,
+        run=in_threads,
+    )
+    expected = [counts.tolist() for counts in engine.count([(0, 1), (2, 0)])]
+    kept, cells = engine.recoded(), 3 * 3000
+    for looks in (2, 1):  # of fine codes once, and of what they have become at each count
+        looked_up.clear()
+        assert [counts.tolist() for counts in kept.count([(0, 1), (2, 0)])] == expected
+        assert sum(looked_up) == looks * cells
+    again = kept.grouped([np.arange(5) // 2, np.arange(3), np.arange(2)], (3, 3, 2)).recoded()
+    assert again.table((0,)).tolist() == [sum(expected[0][:6]), sum(expected[0][6:12]), sum(expected[0][12:])]
+    files = {part._file.beside() for part in kept.parts if not isinstance(part, Codes) and hasattr(part, "_file")}
+    assert len(files) == 1
+
+
+def test_a_full_disk_leaves_groups_to_be_looked_up_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    columns = records(1000)
+    parts = tuple(part for part, _ in stored(columns, [], memory=0).parts())
+    engine = CountingEngine(
+        parts=parts,
+        shape=(5, 2, 2),
+        total=1000,
+        groups=(Groups(), *[Groups.runs(np.array([0, 50]))] * 2),
+        run=in_threads,
+    )
+    monkeypatch.setattr(os, "pwrite", full)
+    kept = engine.recoded()
+    for _ in range(2):
+        assert kept.table((1, 2)).tolist() == engine.table((1, 2)).tolist()
+
+
 def test_a_full_disk_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(28, "No space left on device")
 
     store = stored(records(1000), [], memory=0)
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(DataError, match="no room"):
         store.parts()
 

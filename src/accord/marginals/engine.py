@@ -27,6 +27,7 @@ __all__ = [
     "CountingEngine",
     "Groups",
     "Part",
+    "Recode",
     "Request",
     "Run",
     "Tables",
@@ -79,6 +80,10 @@ class Codes:
         """Return itself: this part is in memory."""
         return self
 
+    def recoded(self, recode: "Recode") -> "Part":
+        """Return the same records in other codes, which are looked up when they are first asked for, and kept."""
+        return _Recoded(self, recode)
+
     def between(self, low: int, high: int) -> "Codes":
         """Return some of the records, without copying them."""
         weights = None if self.weights is None else self.weights[low:high]
@@ -90,6 +95,10 @@ class Part(Protocol):
 
     def codes(self) -> Codes:
         """Return their codes, by the same columns in every part."""
+        ...
+
+    def recoded(self, recode: "Recode") -> "Part":
+        """Return the same records in other codes, looked up once and kept where these are, if there is room."""
         ...
 
 
@@ -125,6 +134,34 @@ class Groups:
         if self.starts is not None:
             found = np.searchsorted(self.starts[1:], codes.astype(np.uint32, copy=False), side="right")
         return found if self.group_of is None else self.group_of[found]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Recode:
+    """From codes to their groups, in as few bytes as these need.
+
+    Parameters
+    ----------
+    groups
+        Of each column.
+    shape
+        Number of groups of each column.
+
+    """
+
+    groups: tuple[Groups, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def types(self) -> tuple[np.dtype[Any], ...]:
+        """Of the groups of each column."""
+        return tuple(np.dtype(type_for(size)) for size in self.shape)
+
+    def __call__(self, codes: Codes) -> Codes:
+        """Return the groups of some records as codes."""
+        columns = zip(self.groups, codes.columns, self.types, strict=True)
+        return Codes(tuple(lookup.of(column).astype(kind) for lookup, column, kind in columns), codes.weights)
 
 
 @final
@@ -212,13 +249,12 @@ class CountingEngine:
         return replace(self, shape=tuple(shape), groups=tuple(groups))
 
     def recoded(self) -> "CountingEngine":
-        """Return an engine whose codes are the groups as they are now: each part looks them up once, when it is asked.
+        """Return an engine whose codes are the groups as they are now: each part looks them up once, where it is.
 
         Groups of a few hundred take a byte or two a cell where fine codes take four and a search each time.
         """
-        if self.run is not in_threads:  # what is elsewhere stays as it is
-            return self
-        parts = tuple(_Recoded(part, self.groups, self.shape) for part in self.parts)
+        recode = Recode(self.groups, self.shape)
+        parts = tuple(part.recoded(recode) for part in self.parts)
         return replace(self, parts=parts, groups=(Groups(),) * len(self.shape))
 
     def count(self, tables: Tables) -> list[Ints]:
@@ -254,26 +290,21 @@ def in_batches(tables: Tables, shape: Sequence[int], *, most: int) -> Iterable[T
 
 @final
 class _Recoded:
-    """A part whose codes are the groups of another part's, kept once they are known."""
+    """A part in memory whose codes are the groups of another's, kept once they are known."""
 
-    __slots__ = ("_groups", "_kept", "_part", "_shape")
+    __slots__ = ("_codes", "_kept", "_recode")
 
-    def __init__(self, part: Part, groups: tuple[Groups, ...], shape: tuple[int, ...]) -> None:
-        self._part, self._groups, self._shape = part, groups, shape
+    def __init__(self, codes: Codes, recode: Recode) -> None:
+        self._codes, self._recode = codes, recode
         self._kept: Codes | None = None
 
     def codes(self) -> Codes:
         if self._kept is None:
-            fine = self._part.codes()
-            columns = tuple(
-                lookup.of(column).astype(type_for(size))
-                for lookup, column, size in zip(self._groups, fine.columns, self._shape, strict=True)
-            )
-            found = Codes(columns, fine.weights)
-            if not isinstance(self._part, Codes):  # what lies elsewhere is there for want of room
-                return found
-            self._kept = found
+            self._kept = self._recode(self._codes)
         return self._kept
+
+    def recoded(self, recode: Recode) -> Part:
+        return _Recoded(self.codes(), recode)
 
 
 @final

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core.errors import DataError
-from accord.marginals.engine import Codes, Part
+from accord.marginals.engine import Codes, Part, Recode
 
 __all__ = ["CodeStore", "usual_memory"]
 
@@ -51,6 +52,31 @@ class _FilePart:
             place += length
         return Codes(tuple(columns))
 
+    def recoded(self, recode: Recode) -> Part:
+        return _Rewritten(self, recode, self.file)
+
+
+@final
+class _Rewritten:
+    """Records whose codes are the groups of another part's, written to a file when they are first looked up."""
+
+    __slots__ = ("_file", "_kept", "_part", "_recode")
+
+    def __init__(self, part: Part, recode: Recode, file: "_Unnamed") -> None:
+        self._part, self._recode, self._file = part, recode, file
+        self._kept: _FilePart | None = None
+
+    def codes(self) -> Codes:
+        if self._kept is not None:
+            return self._kept.codes()
+        found = self._recode(self._part.codes())
+        with suppress(OSError):  # with a full disk they are looked up each time
+            self._kept = self._file.beside().part(found.columns)
+        return found
+
+    def recoded(self, recode: Recode) -> Part:
+        return _Rewritten(self, recode, self._file)
+
 
 @final
 class _Unnamed:
@@ -60,14 +86,30 @@ class _Unnamed:
         self.handle, path = tempfile.mkstemp(prefix="accord-")  # mode 0600
         weakref.finalize(self, os.close, self.handle)
         Path(path).unlink()
-        self.end = 0
+        self._end = 0
+        self._beside: weakref.ref[_Unnamed] | None = None
+        self._lock = threading.Lock()
 
-    def write(self, content: bytes) -> None:
-        """Put bytes behind the others."""
-        left = memoryview(content)
-        while left:
-            left = left[os.write(self.handle, left) :]
-        self.end += len(content)
+    def part(self, columns: Sequence[NDArray[Any]]) -> _FilePart:
+        """Put columns behind what is there; threads may do so at once."""
+        with self._lock:
+            start = place = self._end
+            self._end += sum(column.nbytes for column in columns)
+        for column in columns:
+            left = memoryview(column.tobytes())
+            while left:
+                written = os.pwrite(self.handle, left, place)
+                left, place = left[written:], place + written
+        return _FilePart(self, start, len(columns[0]), tuple(column.dtype for column in columns))
+
+    def beside(self) -> "_Unnamed":
+        """Return a second file, the same one as long as somebody holds it."""
+        with self._lock:
+            found = None if self._beside is None else self._beside()
+            if found is None:
+                found = _Unnamed()
+                self._beside = weakref.ref(found)
+            return found
 
 
 @final
@@ -79,7 +121,7 @@ class CodeStore:
     - Order: records stand in the order in which they were added, whatever the batches were.
     - Memory: at most ``memory`` bytes of codes, and a part for each thread that counts. What is beyond stands in one
       temporary file, which loses its name as soon as it is made, which its owner alone can read, and which is
-      gone with this process, however it ends.
+      gone with this process, however it ends. So do the groups of its codes, once they are looked up, in a second one.
     - Not promised: that the disk forgets. Codes tell cells up to what the schema tells apart.
 
     Parameters
@@ -150,8 +192,5 @@ class CodeStore:
     def _written(self, columns: list[NDArray[Any]]) -> _FilePart:
         with suppress(OSError):
             self._file = self._file or _Unnamed()
-            start = self._file.end
-            for column in columns:
-                self._file.write(column.tobytes())
-            return _FilePart(self._file, start, self._rows, self._types)
+            return self._file.part(columns)
         raise DataError(_FULL)

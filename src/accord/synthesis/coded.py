@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from accord.core.errors import DataError
 from accord.marginals import Column as CodedColumn
 from accord.marginals import Domain, Grid, NumericBinning
-from accord.marginals.engine import WHOLE, Codes, CountingEngine, Groups, Part, Run, in_threads, type_for, weights_of
+from accord.marginals.engine import (
+    WHOLE,
+    Codes,
+    CountingEngine,
+    Groups,
+    Part,
+    Recode,
+    Run,
+    in_threads,
+    type_for,
+    weights_of,
+)
 from accord.marginals.parts import CodeStore
 from accord.tables import Column, Schema, Table
 from accord.tables.cells import units_by_name
@@ -164,6 +175,9 @@ class _Weighted:
 
     def codes(self) -> Codes:
         return Codes(self.part.codes().columns, self.weights)
+
+    def recoded(self, recode: Recode) -> Part:
+        return _Weighted(self.part.recoded(recode), self.weights)
 
 
 def coded_batches(batches: Iterable[Batch], *, schema: Schema, what: str, memory: int | None = None) -> CodedTable:

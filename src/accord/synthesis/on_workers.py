@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from accord.core.errors import AccordError, DataError, WorkersLost
-from accord.marginals.engine import Codes, Part, weights_at
+from accord.marginals.engine import Codes, Part, Recode, weights_at
 from accord.synthesis.coded import CodedTable, coding_of
 from accord.tables import Schema, read_batches
 from accord.tables.cells import units_by_name
@@ -84,7 +84,7 @@ def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iter
             parts, units = _with_weights(client, parts)
         yield CodedTable(
             schema=schema,
-            parts=tuple(_Far(part) for part in parts),
+            parts=tuple(_Far(client, part) for part in parts),
             sizes=tuple(sizes),
             counted=units,
             run=partial(_run, client),
@@ -103,16 +103,23 @@ class _Held:
     def codes(self) -> Codes:
         return self.held
 
+    def recoded(self, recode: Recode) -> Part:
+        return _Held(recode(self.held))
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Far:
     """A part, seen from here."""
 
+    client: Any
     future: Any
 
     def codes(self) -> Codes:
         raise AssertionError("codes stay on their worker")
+
+    def recoded(self, recode: Recode) -> Part:
+        return _Far(self.client, self.client.submit(_recoded, self.future, recode, pure=False))
 
 
 def _encoded(client: Any, data: Any, *, schema: Schema) -> list[Any]:  # noqa: ANN401 - dask's
@@ -246,6 +253,10 @@ def _run(client: Any, task: Callable[[Part], _Ints], parts: Sequence[Part]) -> l
     if found is None:
         raise WorkersLost(_LOST)
     return [found]
+
+
+def _recoded(part: Part, recode: Recode) -> Part | AccordError:
+    return _quietly(lambda: part.recoded(recode))
 
 
 def _counted(task: Callable[[Part], _Ints], part: Any) -> _Ints | None:  # noqa: ANN401 - a part
