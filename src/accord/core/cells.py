@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from accord.core.alone import alone
 
 __all__ = [
-    "PLAIN",
     "Cells",
     "as_label",
     "as_number",
     "bare",
     "is_missing",
+    "is_of_pandas",
+    "is_plain",
     "labels_in",
     "numbers_in",
 ]
@@ -33,12 +34,24 @@ Cells: TypeAlias = Literal["numbers", "labels"]
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _INT64 = 2.0**63
 _LONGEST = 400
-_NUMPY = frozenset(np.sctypeDict.values())
-PLAIN = _NUMPY | {str, bytes, bool, int, float, complex, Decimal, Fraction, tuple, list, type(None)}
-PLAIN |= {dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID}
+_NUMPY = frozenset(np.sctypeDict.values()) - {np.void, np.object_}  # which may hold anybody's
+_PLAIN = _NUMPY | {str, bytes, bool, int, float, complex, Decimal, Fraction, tuple, list, type(None)}
+_PLAIN |= {dt.date, dt.datetime, dt.time, dt.timedelta, uuid.UUID}
 """Types whose methods are those of Python and numpy, and nobody's own."""
 _NEVER_MISSING = (dt.date, dt.time, dt.timedelta, uuid.UUID)
 _ALL = slice(None)
+
+
+def _fields_of(kind: type, *names: str) -> Callable[[Any], Any]:
+    """Return what makes a time of this type of one of a subclass, by the fields as the type stores them."""
+    getters = [getattr(kind, name).__get__ for name in names]
+    if "fold" not in names:
+        return lambda value: kind(*(get(value) for get in getters))
+    return lambda value: kind(*(get(value) for get in getters[:-1]), fold=getters[-1](value))
+
+
+_CLOCK = ("hour", "minute", "second", "microsecond", "tzinfo", "fold")
+_DAY = ("year", "month", "day")
 _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
     (bytes, lambda value: bytes.__getitem__(value, _ALL)),
@@ -48,8 +61,37 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (Decimal, lambda value: Decimal(Decimal.__str__(value))),
     (tuple, lambda value: tuple.__getitem__(value, _ALL)),
     (list, lambda value: list.__getitem__(value, _ALL)),
+    (dt.timedelta, _fields_of(dt.timedelta, "days", "seconds", "microseconds")),
+    (dt.time, _fields_of(dt.time, *_CLOCK)),
+    (dt.datetime, _fields_of(dt.datetime, *_DAY, *_CLOCK)),  # which is a date too
+    (dt.date, _fields_of(dt.date, *_DAY)),
 )
 """How a value of a subclass becomes one of the plain type: by that type's methods, none of its own run."""
+_OPEN: tuple[tuple[type, tuple[Any, ...]], ...] = (
+    (Fraction, tuple(vars(Fraction)[name] for name in ("_numerator", "_denominator"))),
+    (uuid.UUID, (vars(uuid.UUID)["int"],)),
+)
+"""Plain types whose fields anybody may set: one that holds anything but whole numbers there is missing."""
+
+
+def is_plain(kind: type) -> bool:
+    """Whether a type's methods are those of Python and numpy, and nobody's own. No code of its class runs.
+
+    Looking a type up in a set runs the ``__hash__`` of its metaclass, so those are looked up that have none of their
+    own; and asking an abstract class about it does the same: that is for `alone`.
+
+    Examples
+    --------
+    >>> [is_plain(kind) for kind in (int, np.float32, Fraction, type("Own", (int,), {}))]
+    [True, True, True, False]
+
+    """
+    return (type(kind) is type and kind in _PLAIN) or kind is Fraction
+
+
+def is_of_pandas(kind: type) -> bool:
+    """Whether this is a type of times of pandas: they know nanoseconds and years that Python's types do not."""
+    return any(kind is own for own in (_of_pandas("Timestamp"), _of_pandas("Timedelta"), type(_of_pandas("NaT"))))
 
 
 def numbers_in(cells: NDArray[Any]) -> NDArray[np.float64]:
@@ -124,7 +166,10 @@ def bare(value: Any) -> Any:  # noqa: ANN401 - whatever is in a table
 
     """
     kind = type(value)
-    if kind in PLAIN or issubclass(kind, np.generic):
+    for own, parts in _OPEN:
+        if kind is own:
+            return value if all(type(part.__get__(value)) is int for part in parts) else None
+    if is_plain(kind) or issubclass(kind, np.generic) or is_of_pandas(kind):
         return value
     for base, plain in _BARE:
         if issubclass(kind, base):
@@ -145,10 +190,13 @@ def as_number(cell: object) -> float:
         if kind is str:
             text = plain.strip() if len(plain) <= _LONGEST else ""
             return float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not is_plain(kind):
+            return math.nan
         if kind in _NUMPY:
             number = issubclass(kind, (np.floating, np.integer, np.bool_)) and not issubclass(kind, np.timedelta64)
-            return float(plain) if number else math.nan
-        if kind in {int, float, bool, Decimal, Fraction}:
+        else:
+            number = kind in {int, float, bool, Decimal, Fraction}
+        if number:
             return float(plain)
     except Exception:  # noqa: BLE001 - too large, or a signalling NaN
         return math.nan
@@ -169,7 +217,7 @@ def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
         return int(cell)
     if is_missing(cell):
         return None
-    return _plain(cell) if kind in _NUMPY else cell
+    return _plain(cell) if is_plain(kind) and kind in _NUMPY else cell
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401 - numpy's scalars
@@ -208,7 +256,7 @@ def is_missing(value: object) -> bool:
     kind = type(value)
     if issubclass(kind, _NEVER_MISSING):
         return value is _of_pandas("NaT")  # it calls itself a time
-    if kind not in PLAIN:
+    if not is_plain(kind):
         return value is _of_pandas("NA") or not alone(lambda: bool(value == value), failed=False)  # noqa: PLR0124 - a cell's own code
     try:
         return not value == value  # noqa: PLR0124, SIM201 - NaN, NaT and NA are found this way
@@ -217,5 +265,5 @@ def is_missing(value: object) -> bool:
 
 
 def _of_pandas(name: str) -> object:
-    """Return what pandas calls missing, if anybody has loaded it; something that nothing is otherwise."""
-    return getattr(sys.modules.get("pandas"), name, PLAIN)
+    """Return what has this name in pandas, if anybody has loaded it; something that nothing is otherwise."""
+    return getattr(sys.modules.get("pandas"), name, _PLAIN)

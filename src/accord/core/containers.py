@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core.alone import alone
-from accord.core.cells import bare
+from accord.core.cells import bare, is_plain
 from accord.core.errors import InvalidParameter
 
 __all__ = [
@@ -151,7 +151,7 @@ def _claimed_width(entries: Sequence[Any], rows: Sequence[Sequence[Any]]) -> int
     if not rows:
         return 1
     kinds = Counter(
-        _DICT if issubclass(type(entry), Mapping) else len(row) for entry, row in zip(entries, rows, strict=True)
+        _DICT if len(row) == 1 and _is_mapping(entry) else len(row) for entry, row in zip(entries, rows, strict=True)
     )
     width, count = kinds.most_common(1)[0]
     if 4 * count < 3 * len(rows):
@@ -171,13 +171,18 @@ _DICT = -1
 """Stands for the length of a mapping, which is no row."""
 
 
+def _is_mapping(entry: object) -> bool:
+    kind = type(entry)
+    return not is_plain(kind) and alone(lambda: issubclass(kind, Mapping), failed=False)  # a metaclass's own code
+
+
 def _row(entry: Any) -> Sequence[Any]:  # noqa: ANN401 - whatever is in a list
     """Return an entry as a row; one that is none is a row of itself. No code of its own runs."""
     plain = bare(entry)
     kind = type(plain)
     if kind is list or kind is tuple:
         return plain  # type: ignore[no-any-return]
-    if kind in {np.ndarray, np.ma.MaskedArray} and plain.ndim == 1:
+    if (kind is np.ndarray or kind is np.ma.MaskedArray) and plain.ndim == 1:
         return list(plain)
     return (entry,)
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core.alone import alone
-from accord.core.cells import PLAIN, as_label, bare, is_missing
-from accord.core.containers import column_of, library_of
+from accord.core.cells import as_label, bare, is_missing, is_of_pandas, is_plain
+from accord.core.containers import column_of
 from accord.core.errors import DataError, InvalidParameter
 
 __all__ = [
@@ -188,16 +188,16 @@ def _key(name: Any, depth: int = 0) -> Any:  # noqa: ANN401 - any name
         return "set", frozenset(_key(part, depth + 1) for part in frozenset.__iter__(name))
     if is_missing(name):
         raise DataError(_MISSING)
-    rule = next((rule for kinds, rule in _RULES if issubclass(kind, kinds)), None)
-    if rule is None:
-        raise DataError(_ODD)
-    if kind in PLAIN or issubclass(kind, (dt.date, dt.time, dt.timedelta)) or library_of(name) is not None:
-        key = rule(name)
-    else:
-        key = alone(lambda: rule(name), failed=None)  # a number's own code
+    known = is_plain(kind) or is_of_pandas(kind)
+    key = _by_rule(name) if known else alone(lambda: _by_rule(name), failed=None)  # a number's own code, or its class's
     if key is None:
         raise DataError(_ODD)
     return key
+
+
+def _by_rule(name: object) -> Any:  # noqa: ANN401 - a key, None for what names nobody
+    kind = type(name)
+    return next((rule(name) for kinds, rule in _RULES if issubclass(kind, kinds)), None)
 
 
 def _text(name: str) -> str:
@@ -209,7 +209,7 @@ def _text(name: str) -> str:
 def _bytes(name: bytes) -> tuple[str, bytes]:
     if not name.strip():
         raise DataError(_MISSING)
-    return "bytes", bytes(name)
+    return "bytes", bytes.__getitem__(name, slice(None))
 
 
 def _whole(name: Any) -> int:  # noqa: ANN401 - any integer
@@ -220,7 +220,7 @@ def _real(name: Any) -> float | Fraction:  # noqa: ANN401 - a float of Python or
     if isinstance(name, float):
         return float(name)
     number = float(name)
-    return number if number == name else Fraction(*name.as_integer_ratio())  # a long double may say more
+    return number if number == name else Fraction(*map(int, name.as_integer_ratio()))  # a long double may say more
 
 
 def _complex(name: Any) -> Any:  # noqa: ANN401 - a complex number of Python or numpy
@@ -234,43 +234,39 @@ def _day(name: dt.date) -> tuple[str, int]:
 
 
 def _span(name: Any) -> Any:  # noqa: ANN401 - a duration of Python or pandas
-    if library_of(name) is not None:
+    if is_of_pandas(type(name)):
         return _numpy_time(name.to_timedelta64())
-    return "span", *_fields(name, dt.timedelta, ("days", "seconds", "microseconds"))
+    return "span", name.days, name.seconds, name.microseconds
 
 
 def _clock(name: dt.time) -> Any:  # noqa: ANN401 - a pair
-    *clock, fold = _fields(name, dt.time, _CLOCK)
-    ticks = alone(lambda: _ticks(0, clock, dt.time.utcoffset(name)), failed=None)  # a zone's own code
-    return ticks and ("clock", *ticks, fold if ticks[0] == "as written" else 0)
+    ticks = alone(lambda: _ticks(0, name, name.utcoffset()), failed=None)  # a zone's own code
+    return ticks and ("clock", *ticks, name.fold if ticks[0] == "as written" else 0)
 
 
 def _moment(name: Any) -> Any:  # noqa: ANN401 - a datetime of Python or pandas
     """Return the instant that a time with a zone is, whatever the zone is called; or what is written, without one."""
-    of_pandas = library_of(name) is not None
-    if of_pandas and name.tzinfo is None:
-        return _numpy_time(name.to_datetime64())
-    *clock, fold = _fields(name, dt.datetime, _CLOCK)
-    day = dt.datetime.toordinal(name) - _EPOCH
-    ticks = alone(lambda: _ticks(day, clock, dt.datetime.utcoffset(name)), failed=None)
-    return ticks and ("datetime", *ticks, fold if ticks[0] == "as written" else name.nanosecond if of_pandas else 0)
+    if is_of_pandas(type(name)):
+        return _moment_of_pandas(name)
+    ticks = alone(lambda: _ticks(_day(name)[1], name, name.utcoffset()), failed=None)
+    return ticks and ("datetime", *ticks, name.fold if ticks[0] == "as written" else 0)
 
 
-def _ticks(day: int, clock: Sequence[int], offset: dt.timedelta | None) -> tuple[str, int]:
+def _moment_of_pandas(name: Any) -> Any:  # noqa: ANN401 - a pair
+    stamp = name.to_datetime64()  # in UTC, if there is a zone
+    if name.tzinfo is None:
+        return _numpy_time(stamp)
+    seconds = int(stamp.astype(np.int64)) * _SECONDS[np.datetime_data(stamp.dtype)[0]]
+    micro, beyond = divmod(seconds * 10**6, 1)
+    return "datetime", "at", int(micro), int(beyond * 1000)
+
+
+def _ticks(day: int, clock: Any, offset: dt.timedelta | None) -> tuple[str, int]:  # noqa: ANN401 - a time or a datetime
     """Return the microseconds since 1970, and whether they are those of an instant."""
-    hour, minute, second, microsecond = clock
-    written = dt.timedelta(day, second, microsecond, 0, minute, hour)
+    written = dt.timedelta(day, clock.second, clock.microsecond, 0, clock.minute, clock.hour)
     if offset is None:
         return "as written", written // _TICK
-    return "at", (written - offset) // _TICK
-
-
-_CLOCK: Final = ("hour", "minute", "second", "microsecond", "fold")
-
-
-def _fields(name: object, kind: type, fields: Sequence[str]) -> tuple[int, ...]:
-    """Return fields as the type stores them: a subclass's own are not asked."""
-    return tuple(vars(kind)[field].__get__(name) for field in fields)
+    return "at", (written - bare(offset)) // _TICK
 
 
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
@@ -296,7 +292,8 @@ def _numpy_time(name: np.datetime64 | np.timedelta64) -> Any:  # noqa: ANN401 - 
         return ("date", _days(months)) if isinstance(name, np.datetime64) else ("months", months)
     if isinstance(name, np.datetime64) and unit in {"W", "D"}:
         return "date", count * (7 if unit == "W" else 1)
-    return type(name).__name__, count if unit == "generic" else ("s", Fraction(count) * _SECONDS[unit])
+    word = "datetime64" if isinstance(name, np.datetime64) else "timedelta64"
+    return word, count if unit == "generic" else ("s", Fraction(count) * _SECONDS[unit])
 
 
 def _days(months: int) -> int:
@@ -326,6 +323,6 @@ _RULES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
     ((complex, np.complexfloating), _complex),
     (bytes, _bytes),
     *_TIMES,
-    (uuid.UUID, lambda name: ("uuid", vars(uuid.UUID)["int"].__get__(name))),
+    (uuid.UUID, lambda name: ("uuid", int(vars(uuid.UUID)["int"].__get__(name)))),
 )
 """What names a unit. Anything else could hide that a name is missing: other libraries' scalars, objects with fields."""

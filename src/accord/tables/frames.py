@@ -3,6 +3,7 @@
 import contextlib
 import datetime as dt
 import importlib
+import zoneinfo
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from accord.core.cells import as_label, is_missing
+from accord.core.alone import alone
+from accord.core.cells import as_label, bare, is_missing, is_of_pandas, is_plain
 from accord.core.containers import column_of, library_of
 from accord.core.errors import InvalidParameter, SchemaMismatch
 from accord.tables.column import Column
@@ -37,6 +39,8 @@ FrameKind: TypeAlias = Literal["pyarrow", "pandas", "polars", "mapping"]
 """A library of data frames, or a mapping of names to arrays; files count as pyarrow."""
 
 _WHAT = "the table"
+_ZONES: Final = (dt.timezone, zoneinfo.ZoneInfo)
+"""Whose code is Python's."""
 _UNREADABLE: Final = "\0"
 """A text that no schema declares and that writes no number."""
 
@@ -197,10 +201,10 @@ def _text(cell: object, column: Column) -> str | None:  # noqa: PLR0911 - one li
     """Return a cell as CSV would write it, None for what is missing; what CSV has no way for is unreadable."""
     if is_missing(cell):
         return None
-    plain = as_label(cell)
-    if isinstance(cell, (float, np.floating)) and column.is_number:
-        return repr(float(cell))
-    match plain:
+    given = _plain(cell)
+    if isinstance(given, (float, np.floating)) and column.is_number:
+        return repr(float(given))
+    match plain := as_label(given):
         case str():
             return plain
         case bool():
@@ -221,10 +225,31 @@ def _written_date(when: dt.date, pattern: str) -> str:
     """Return a date as the column's format writes it; one with a time zone counts in UTC."""
     try:
         if isinstance(when, dt.datetime) and when.tzinfo is not None:
-            when = when.astimezone(dt.UTC)
+            when = _in_utc(when)
         return when.strftime(pattern)
     except (ValueError, OverflowError):
         return _UNREADABLE
+
+
+def _in_utc(when: dt.datetime) -> dt.datetime:
+    zone = when.tzinfo
+    if any(type(zone) is own for own in _ZONES):
+        return when.astimezone(dt.UTC)
+    offset = bare(alone(lambda: dt.datetime.utcoffset(when), failed=None))  # a zone's own code
+    if type(offset) is not dt.timedelta:
+        raise ValueError
+    return when.replace(tzinfo=dt.UTC) - offset
+
+
+def _plain(cell: object) -> Any:  # noqa: ANN401 - a value of Python or numpy
+    """Return a cell as a plain value, a time of pandas as one of Python in UTC if it has a zone; else as unreadable."""
+    given: Any = bare(cell)
+    kind = type(given)
+    if is_of_pandas(kind):
+        stamp = given.to_datetime64() if hasattr(given, "to_datetime64") else None
+        found = None if stamp is None else stamp.astype("datetime64[us]").item()
+        return found if isinstance(found, dt.datetime) else _UNREADABLE
+    return given if is_plain(kind) else _UNREADABLE
 
 
 def _unit_cells(values: NDArray[Any], *, name: str) -> pa.Array:
@@ -232,7 +257,7 @@ def _unit_cells(values: NDArray[Any], *, name: str) -> pa.Array:
     found: list[str | None] = []
     for cell, gone in zip(values, np.ma.getmaskarray(values), strict=True):
         plain = None if gone else as_label(cell)
-        if not (plain is None or isinstance(plain, (str, int))):
+        if not (plain is None or type(plain) is str or type(plain) is int or type(plain) is bool):
             raise SchemaMismatch(f"unit column {shown(name)} must hold texts or whole numbers.")
         found.append(str(plain).lower() if isinstance(plain, bool) else None if plain is None else str(plain))
     try:
