@@ -322,7 +322,9 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     synthetic_rows(given.runs, given.only)
-    if given.data is not None:
+    if given.data is None:
+        print("without --data left out: the tables of files", flush=True)
+    else:
         file_rows(given.data, given.runs, given.only)
     if given.only in "answers":
         answers(2 * given.runs)

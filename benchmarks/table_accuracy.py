@@ -303,9 +303,10 @@ def main() -> None:
     parser.add_argument("--markdown", type=Path, help="write the medians as tables")
     parser.add_argument("--only-peers", action="store_true", help="fill the cache")
     given = parser.parse_args()
-    names = (
-        given.tasks.split(",") if given.tasks else [name for name in TASKS if given.data or not TASKS[name].needs_data]
-    )
+    asked = given.tasks.split(",") if given.tasks else list(TASKS)
+    names = [name for name in asked if given.data or not TASKS[name].needs_data]
+    if names != asked:
+        print(f"without --data left out: {', '.join(name for name in asked if name not in names)}", flush=True)
     cache, fresh = Cache(given.cache), splits_of(given.splits)
     version = version_of(given.peer_python) if given.peer_python else cache.version
     start = time.perf_counter()
