@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -324,10 +325,11 @@ def test_the_human_result(frozen: list[dict[str, Any]]) -> None:
         assert phrase in result.stdout
     assert "\x1b" not in result.stdout
     assert Path("out.csv").read_text().startswith("x,y\n")
-    model = json.loads(Path("m.json").read_text())
-    assert model["format"] == "accord model"
-    assert model["model"]["mean"] == [1.5, -2.0]
-    assert "d.csv" not in Path("m.json").read_text()
+    model = accord.SyntheticTable.load("m.json")
+    assert model.release.model is not None
+    assert model.release.model["mean"] == [1.5, -2.0]
+    with zipfile.ZipFile("m.json") as kept:
+        assert all(b"d.csv" not in kept.read(name) for name in kept.namelist())
 
 
 def test_the_json_result_has_stable_keys(frozen: list[dict[str, Any]]) -> None:
@@ -434,7 +436,7 @@ def test_overwriting_needs_force(frozen: list[dict[str, Any]]) -> None:
     refused(synth("d.csv", "s.toml", "--model", "m.json"), "--model", "already exists")
     assert frozen == []
     assert synth("d.csv", "s.toml", "--model", "m.json", "--force").exit_code == 0
-    assert Path("m.json").read_text() != "old"
+    assert Path("m.json").read_bytes() != b"old"
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])

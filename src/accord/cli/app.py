@@ -15,6 +15,7 @@ from accord.cli.compose import compose
 from accord.cli.demo import demo
 from accord.cli.guard import say
 from accord.cli.ledger import ledger
+from accord.cli.model import report, sample
 from accord.cli.plan import plan
 from accord.cli.schema import schema
 from accord.cli.synth import synth
@@ -30,6 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("synth")(synth)
+app.command("sample")(sample)
+app.command("report")(report)
 app.command("schema")(schema)
 app.command("demo")(demo)
 app.command("compose")(compose)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import is_zipfile
 
 import typer
 
@@ -17,12 +18,14 @@ from accord.cli.guard import REFUTED, Stop, guarded
 from accord.cli.rounds import relation_named
 from accord.core.errors import InvalidParameter
 from accord.laws import DPCheck, FiniteKernel, FiniteLaw, check_dp
-from accord.reports import RELEASE_FORMAT, check_release, taken_at_word
+from accord.reports import RELEASE_FORMAT, check_release, release_json, taken_at_word
+from accord.synthesis import SyntheticTable
 from accord.theory.planning import Certificate, Plan
 
 __all__ = ["check"]
 
 _LARGEST_FILE = 64 << 20
+_ROWS = 1000
 _MECHANISM = {"epsilon", "delta", "neighbours", "rows"}
 
 
@@ -31,8 +34,8 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (TOML or JSON with its law on each input), plans as accord plan --json prints them, or a "
-            "release.json.",
+            help="A mechanism (TOML or JSON with its law on each input), plans as accord plan --json prints them, a "
+            "release.json, or a model.",
             show_default=False,
         ),
     ],
@@ -47,7 +50,7 @@ def check(
     worked out; 4 the claim is refuted.
     """
     with guarded():
-        content = _read(file)
+        content = _of_model(file) if is_zipfile(file) else _read(file)
         if content.get("format") == RELEASE_FORMAT:
             found = _release(content)
         elif "plans" in content or "inequalities" in content:
@@ -83,6 +86,14 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InvalidParameter("the file must hold one table or object.")
     return content
+
+
+def _of_model(file: Path) -> dict[str, Any]:
+    """Return what release.json would say of a kept release."""
+    synthetic = SyntheticTable.load(file)
+    report = synthetic.report_of(synthetic.cells(_ROWS, seed=1))
+    found: dict[str, Any] = json.loads(release_json(report))
+    return found
 
 
 def _text(file: Path) -> str:

@@ -12,7 +12,7 @@ from accord.ledger import Statement
 from accord.synthesis.by_votes import SamplePlan
 from accord.synthesis.synthetic import SyntheticTable
 
-__all__ = ["as_json", "document", "ledger_amounts", "ledger_document", "model_file"]
+__all__ = ["as_json", "document", "ledger_amounts", "ledger_document"]
 
 COMPOSITION = "this run only; the budgets of several runs on the same data add up"
 
@@ -57,11 +57,6 @@ def ledger_amounts(guarantee: PureDP | ApproxDP, *, up: bool) -> dict[str, Any]:
         "delta": exact_text(guarantee.delta, up=up),
         "delta_float": as_float(guarantee.delta, up=up),
     }
-
-
-def model_file(synthetic: SyntheticTable) -> bytes:
-    """Return the content of the model file: JSON, without the name or a checksum of any file."""
-    return as_json({"format": "accord model", "format_version": 1, **_released(synthetic)}).encode("ascii")
 
 
 def as_json(content: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from functools import cache
 from pathlib import Path
 
-from accord.cli.document import model_file
 from accord.cli.guard import UNEXPECTED, Stop
 from accord.cli.ledger import login_name
 from accord.cli.request import Request
@@ -175,7 +174,7 @@ def _write(
     content = cache(lambda: synthetic.report_of(cells))
     contents: dict[str, Callable[[], bytes]] = {
         "--out": lambda: columns_as_bytes(cells, schema=synthetic.schema, parquet=_as_parquet(request)),
-        "--model": lambda: model_file(synthetic),
+        "--model": synthetic.kept,
         "--report": lambda: report_page(content()).encode(),
         "--release": lambda: release_json(content()).encode("ascii"),
     }

@@ -74,7 +74,7 @@ def _model(model: dict[str, Any] | None) -> Iterator[Line]:
         for category, probability in pairs[:_MOST_CATEGORIES]:
             yield escaped(category), f"{probability:.4f}"
         if len(pairs) > _MOST_CATEGORIES:
-            yield "...", f"{len(pairs) - _MOST_CATEGORIES} more: see --json or --model"
+            yield "...", f"{len(pairs) - _MOST_CATEGORIES} more: see --json or --release"
 
 
 def _number(value: float, *, unit: float) -> str:

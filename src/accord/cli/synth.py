@@ -53,7 +53,7 @@ def synth(
     blocks: Annotated[str | None, typer.Option(help="With blocks: how many; by default planned.")] = None,
     draws: Annotated[str | None, typer.Option(help="With blocks: draws of the coupling; by default planned.")] = None,
     records: Annotated[str | None, typer.Option(help="With blocks: records per vote; by default planned.")] = None,
-    model: Annotated[Path | None, typer.Option(help="File for the released model, as JSON.")] = None,
+    model: Annotated[Path | None, typer.Option(help="File for the released model: see accord sample.")] = None,
     report: Annotated[Path | None, typer.Option(help="File for the report, one HTML page.")] = None,
     release: Annotated[Path | None, typer.Option(help="File for release.json: the report for machines.")] = None,
     curator_report: Annotated[

@@ -1,5 +1,6 @@
 """The fitted law: of greatest entropy on groups of codes, with a law of its own inside each group."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,7 +26,7 @@ from accord.marginals.placing import (
 )
 from accord.marginals.tree import TreeEngine
 
-__all__ = ["MarginalModel"]
+__all__ = ["MarginalModel", "ReleasedNumbers"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +35,8 @@ _MOST_BALANCED = 1 << 21
 _MOST_PAIRS = 2000
 _ENOUGH = 20_000
 """Records from which correlations inside groups are taken."""
+_MOST_HELD = 1 << 27
+"""Cells of a model that is read, at most."""
 
 
 @final
@@ -73,6 +76,21 @@ class MarginalModel:
     _engine: DenseEngine | TreeEngine
     _potentials: tuple[Floats, ...]
     _groupings: tuple[Grouping, ...]
+
+    @property
+    def released(self) -> "ReleasedNumbers":
+        """The numbers that make this model."""
+        return ReleasedNumbers(
+            domain=self.domain,
+            measured=self.measured,
+            total=self.total,
+            edges=self.edges,
+            errors=self.errors,
+            dense=isinstance(self._engine, DenseEngine),
+            tables=self._engine.tables,
+            potentials=self._potentials,
+            groupings=self._groupings,
+        )
 
     @property
     def dimension(self) -> int:
@@ -227,3 +245,103 @@ class MarginalModel:
     def numbers(self) -> tuple[int, ...]:
         """Positions of the columns of numbers."""
         return tuple(place for place, column in enumerate(self.domain.columns) if column.kind is ColumnKind.NUMBER)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReleasedNumbers:
+    """All that makes a `MarginalModel`, as plain numbers that may be written down and read again.
+
+    Parameters
+    ----------
+    domain, measured, total, edges, errors
+        As in `MarginalModel`.
+    dense
+        Whether all cells are held at once, or those of the cliques of a junction tree.
+    tables, potentials
+        Positions of the columns of each table, and a logarithm of a weight for each of its cells, flat.
+    groupings
+        The groups of each column.
+
+    """
+
+    domain: Domain
+    measured: tuple[tuple[int, ...], ...]
+    total: int
+    edges: Mapping[int, tuple[float, ...]]
+    errors: ModelErrors
+    dense: bool
+    tables: tuple[tuple[int, ...], ...]
+    potentials: tuple[Floats, ...]
+    groupings: tuple[Grouping, ...]
+
+    def model(self) -> MarginalModel:
+        """Return the model.
+
+        Raises
+        ------
+        InvalidParameter
+            If the numbers do not fit together, or make a model larger than any that is released.
+
+        """
+        if not (self._has_groups() and self._has_tables() and self._has_errors()):
+            raise InvalidParameter("these are not the released numbers of a model.")
+        shape = tuple(grouping.groups for grouping in self.groupings)
+        if self.dense and math.prod(shape) > _MOST_HELD:
+            raise InvalidParameter("the model has more cells than any that is released.")
+        engine = DenseEngine(shape, self.tables) if self.dense else TreeEngine(shape, self.tables)
+        if engine.cells > _MOST_HELD:
+            raise InvalidParameter("the model has more cells than any that is released.")
+        return MarginalModel(
+            domain=self.domain,
+            measured=self.measured,
+            total=self.total,
+            edges=self.edges,
+            errors=self.errors,
+            _engine=engine,
+            _potentials=self.potentials,
+            _groupings=self.groupings,
+        )
+
+    def _has_groups(self) -> bool:
+        return len(self.groupings) == self.domain.dimension and all(
+            one.counts.ndim == 1 == one.group_of.ndim
+            and len(one.counts) == len(one.deviations) > 0
+            and one.group_of.shape == one.within.shape == (size,)
+            and set(np.unique(one.group_of)) == set(range(one.groups))
+            and bool((one.within >= 0).all())
+            and bool(np.isfinite(one.within).all())
+            for one, size in zip(self.groupings, self.domain.shape, strict=True)
+        )
+
+    def _has_tables(self) -> bool:
+        shape = [grouping.groups for grouping in self.groupings]
+        every = range(len(shape))
+        known = all(
+            set(table) <= set(every) and list(table) == sorted(set(table)) and table
+            for table in (*self.tables, *self.measured)
+        )
+        return (
+            known
+            and len(self.tables) == len(self.potentials)
+            and set(every) == set().union(*self.tables)
+            and all(
+                potential.shape == (math.prod(shape[column] for column in table),)
+                and not np.isnan(potential).any()
+                and -np.inf < float(potential.max()) < np.inf
+                for table, potential in zip(self.tables, self.potentials, strict=True)
+            )
+        )
+
+    def _has_errors(self) -> bool:
+        columns = range(self.domain.dimension)
+        return (
+            self.total >= 1
+            and set(self.edges) <= set(columns)
+            and len(self.errors.columns) == self.domain.dimension
+            and all(
+                one.low.shape == one.high.shape == (size,)
+                for one, size in zip(self.errors.columns, self.domain.shape, strict=True)
+            )
+            and all(set(pair) <= set(columns) for pair in self.errors.pairs)
+        )

@@ -8,16 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.core import check as _check
+from accord.core.coupling import Distribution
 from accord.core.shared import Generator
+from accord.distributions import Categorical
 from accord.marginals import MarginalModel, NumericBinning
 from accord.marginals.verdicts import ColumnAccuracy, TableErrors
 from accord.tables import Schema
 
-__all__ = ["TableModel", "table_errors"]
+__all__ = ["Columns", "ColumnsLaw", "Shares", "TableModel", "table_errors"]
 
 _TRIES = 20
 _LARGEST_WHOLE = 2.0**53 - 1
 Ints = NDArray[np.int64]
+Columns = tuple[NDArray[Any], ...]
+Shares = NDArray[np.float64]
 
 
 @final
@@ -46,7 +50,7 @@ class TableModel:
     binnings: tuple[NumericBinning | None, ...]
     law: MarginalModel
 
-    def rows(self, count: int, generator: Generator, *, rounded: bool = True) -> tuple[NDArray[Any], ...]:
+    def rows(self, count: int, generator: Generator, *, rounded: bool = True) -> Columns:
         """Return synthetic cells, one array of shape (count,) for each of ``schema.read``.
 
         Parameters
@@ -81,7 +85,12 @@ class TableModel:
             found.append(np.clip(values, low, high))
         return tuple(found)
 
-    def shares(self, names: Sequence[str]) -> NDArray[np.float64]:
+    @property
+    def has_shares(self) -> bool:
+        """Whether there are cells that have shares."""
+        return True
+
+    def shares(self, names: Sequence[str]) -> Shares:
         """Return the shares of labels and cells of these columns, one axis a column, the last entry for missing cells.
 
         Those of a missing cell in a column that is declared as required are shared out.
@@ -118,6 +127,51 @@ class TableModel:
         if binning is None or binning.cells > 1 or not binning.missing or errors is None:
             return False
         return float(errors.columns[place].low[-1]) <= 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnsLaw:
+    """A law of a learner's own family, as the law of a declared table.
+
+    Formal guarantees
+    -----------------
+    - As for `TableModel`. Numbers beyond declared bounds become the nearest bound.
+
+    Parameters
+    ----------
+    schema
+        What was declared.
+    law
+        Of vectors with a number for each column that is read, or of the labels of the only one.
+
+    """
+
+    schema: Schema
+    law: Distribution
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether there are cells that have shares: those of labels."""
+        return isinstance(self.law, Categorical)
+
+    def rows(self, count: int, generator: Generator) -> Columns:
+        """Return synthetic cells, as `TableModel.rows`."""
+        sample = np.asarray(self.law.sample(count, generator)).reshape(count, -1)
+        found: list[NDArray[Any]] = []
+        for column, values in zip(self.schema.read, sample.T, strict=True):
+            if column.is_label:
+                codes = {label: code for code, label in enumerate(column.categories)}
+                found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
+            else:
+                numbers = values.astype(np.float64)
+                found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
+        return tuple(found)
+
+    def shares(self, names: Sequence[str]) -> Shares:
+        """Return the shares of the one column of labels, the last of missing cells, of which this law has none."""
+        del names
+        return np.array([*(self.law.probabilities if isinstance(self.law, Categorical) else ()), 0.0])
 
 
 def _draw(masses: NDArray[np.float64], count: int, generator: Generator) -> Ints:

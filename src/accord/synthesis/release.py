@@ -1,12 +1,10 @@
 """Releases of declared tables by several learners, each as the same plain facts and a way to draw rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accord.core.blocks import Progress
 from accord.core.budget import Budget
@@ -15,7 +13,7 @@ from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.core.guarantee import ApproxDP, Neighbouring
 from accord.core.release import Composed, Stage
-from accord.core.shared import Generator, SharedRandomness
+from accord.core.shared import SharedRandomness
 from accord.core.spending import spending
 from accord.core.unit_names import unit_word
 from accord.core.verdict import tell
@@ -28,14 +26,11 @@ from accord.marginals.verdicts import TableErrors, verdicts_of
 from accord.synthesis.by_votes import SamplePlan, Synthesis
 from accord.synthesis.coded import CodedTable, coded_of
 from accord.synthesis.learner import TableLearner
-from accord.synthesis.model import TableModel, table_errors
+from accord.synthesis.model import Columns, ColumnsLaw, Shares, TableModel, table_errors
 from accord.tables import Schema, Table
 from accord.tables.reader import units_in
 
 __all__ = ["Columns", "Shares", "TableRelease", "of_synthesis", "release_by_density", "release_by_tables"]
-
-Columns = tuple[NDArray[Any], ...]
-Shares = NDArray[np.float64]
 
 
 @final
@@ -59,10 +54,8 @@ class TableRelease:
         Of blocks that had to agree; None for other learners.
     errors
         How far its columns and pairs are expected to be from the records; None where that is not known.
-    draw
-        ``draw(rows, generator)`` returns synthetic cells, one array for each column that is read.
-    shares
-        ``shares(names)`` returns released shares, one axis a column; None for a law without cells.
+    law
+        Of the columns that are read; None without an answer.
 
     """
 
@@ -73,13 +66,12 @@ class TableRelease:
     model: Mapping[str, Any] | None
     sizes: SamplePlan | None = None
     errors: TableErrors | None = None
-    draw: Callable[[int, Generator], Columns] | None = None
-    shares: Callable[[Sequence[str]], Shares] | None = None
+    law: TableModel | ColumnsLaw | None = None
 
     @property
     def answered(self) -> bool:
         """Whether there is a model to draw from."""
-        return self.draw is not None
+        return self.law is not None
 
     def rows(self, count: int, *, seed: int | None = None) -> Columns:
         """Return synthetic cells: free of charge, by post-processing.
@@ -90,10 +82,10 @@ class TableRelease:
             If there was no answer.
 
         """
-        if self.draw is None:
+        if self.law is None:
             raise InvalidParameter("there was no answer, so there is no model to draw rows from.")
         shared = SharedRandomness.fresh() if seed is None else SharedRandomness(seed)
-        return self.draw(count, shared.stream("synthetic rows"))
+        return self.law.rows(count, shared.stream("synthetic rows"))
 
 
 def release_by_tables(
@@ -131,8 +123,7 @@ def release_by_tables(
         stages=release.stages,
         model=document,
         errors=table_errors(model),
-        draw=model.rows,
-        shares=model.shares,
+        law=model,
     )
 
 
@@ -180,15 +171,7 @@ def release_by_density(
         units=units,
         stages=found.stages,
         model=None if law is None or wanting else document,
-        draw=None if law is None else partial(_density_rows, law, table.schema),
-    )
-
-
-def _density_rows(law: Distribution, schema: Schema, rows: int, generator: Generator) -> Columns:
-    sample = np.asarray(law.sample(rows, generator), dtype=np.float64).reshape(rows, -1)
-    return tuple(
-        values if column.bounds is None else np.clip(values, *column.bounds)
-        for column, values in zip(schema.read, sample.T, strict=True)
+        law=None if law is None else ColumnsLaw(schema=table.schema, law=law),
     )
 
 
@@ -204,29 +187,8 @@ def of_synthesis(synthesis: Synthesis, *, schema: Schema) -> TableRelease:
         stages=synthesis.stages,
         model=_law_document(law, schema=schema),
         sizes=plan,
-        draw=None if law is None else partial(_label_or_number_rows, law, schema),
-        shares=partial(_label_shares, law) if isinstance(law, Categorical) else None,
+        law=None if law is None else ColumnsLaw(schema=schema, law=law),
     )
-
-
-def _label_or_number_rows(law: Distribution, schema: Schema, rows: int, generator: Generator) -> Columns:
-    sample = np.asarray(law.sample(rows, generator)).reshape(rows, -1)
-    found: list[NDArray[Any]] = []
-    for place, column in enumerate(schema.read):
-        values = sample[:, place]
-        if column.is_label:
-            codes = {label: code for code, label in enumerate(column.categories)}
-            found.append(np.array([codes.get(value, -1) for value in values.tolist()], dtype=np.int32))
-        else:
-            numbers = values.astype(np.float64)
-            found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
-    return tuple(found)
-
-
-def _label_shares(law: Categorical, names: Sequence[str]) -> Shares:
-    """Return the shares of the one column of labels, the last of missing cells, of which this law has none."""
-    del names
-    return np.array([*law.probabilities, 0.0])
 
 
 def _law_document(law: Distribution | None, *, schema: Schema) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """What was released of a table, with everything that may be made of it free of charge."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +15,25 @@ from accord.core.errors import InvalidParameter
 from accord.core.guarantee import ApproxDP
 from accord.core.release import Composed, Stage
 from accord.core.verdict import Verdict
+from accord.kept import Kind, checked, content_of, kept, restored
 from accord.ledger import Statement
 from accord.marginals.verdicts import TableErrors
 from accord.reports import Claim, Report, release_json, report_page, tables_of
-from accord.synthesis.release import Columns, Shares, TableRelease
+from accord.synthesis.file import KINDS
+from accord.synthesis.model import Columns, Shares
+from accord.synthesis.release import TableRelease
 from accord.synthesis.terms import MOST_ROWS, Terms
 from accord.tables import Schema, check_output, columns_as_table, outputs
 from accord.tables.frames import FrameKind, as_frame
 from accord.tables.names import listed, shown
 
-__all__ = ["Marginal", "SyntheticTable"]
+__all__ = ["MODEL_FORMAT", "REPORTED_ROWS", "Marginal", "SyntheticTable"]
+
+MODEL_FORMAT: Final = "accord model"
+_MODEL_VERSION: Final = 2
 
 
-_REPORTED_ROWS: Final = 10_000
+REPORTED_ROWS: Final = 10_000
 _MOST_CELLS: Final = 10_000_000
 
 Cell = str | tuple[float, float] | None
@@ -166,13 +173,14 @@ class SyntheticTable:
         known = [column.name for column in self.schema.read]
         if not names or len(set(names)) < len(names) or not set(names) <= set(known):
             raise InvalidParameter(f"columns must be different ones of {listed(known)}.")
-        if self.release.shares is None:
+        law = self.release.law
+        if law is None or not law.has_shares:
             reason = "the learner has a density without cells" if self.answered else "there was no answer"
             raise InvalidParameter(f"there are no released shares, because {reason}: draw rows, or use tables.")
         cells = tuple(self._cells_of(name) for name in names)
         if math.prod(map(len, cells)) > _MOST_CELLS:
             raise InvalidParameter("columns have more than ten million cells together: ask for fewer.")
-        return Marginal(columns=names, cells=cells, shares=self.release.shares(names))
+        return Marginal(columns=names, cells=cells, shares=law.shares(names))
 
     def _cells_of(self, name: str) -> tuple[Cell, ...]:
         column = next(column for column in self.schema.read if column.name == name)
@@ -198,7 +206,7 @@ class SyntheticTable:
             **_expected(self.release.errors),
         )
 
-    def report(self, path: Path | str, *, rows: int = _REPORTED_ROWS, seed: int | None = None) -> None:
+    def report(self, path: Path | str, *, rows: int = REPORTED_ROWS, seed: int | None = None) -> None:
         """Write the report for the world: a page if the path ends in .html, release.json if in .json.
 
         A file that is there is replaced.
@@ -226,6 +234,69 @@ class SyntheticTable:
             files.write(target, written)
             files.commit()
 
+    def save(self, path: Path | str) -> None:
+        """Write the release to a file, from which `load` makes it again: equal laws, equal rows for equal seeds.
+
+        The file is a zip of JSON and arrays of released numbers. It holds the schema, the account and what was
+        released; no record, no path of this machine.
+
+        Parameters
+        ----------
+        path
+            Where to; a file that is there is replaced.
+
+        Raises
+        ------
+        InvalidParameter
+            If there was no answer, or the path cannot be written.
+
+        """
+        target = check_output(Path(path), option="path", force=True, inputs=[])
+        with outputs([target]) as files:
+            files.write(target, self.kept())
+            files.commit()
+
+    def kept(self) -> bytes:
+        """Return the content of the file that `save` writes.
+
+        Raises
+        ------
+        InvalidParameter
+            If there was no answer.
+
+        """
+        if not self.answered:
+            raise InvalidParameter("there was no answer, so there is no model to keep.")
+        return kept(self, kinds=_KINDS, format=MODEL_FORMAT, version=_MODEL_VERSION, shown=self.account())
+
+    @staticmethod
+    def load(path: Path | str) -> "SyntheticTable":
+        """Return the release that a file holds. Nothing in the file is executed, and nothing is spent.
+
+        Parameters
+        ----------
+        path
+            Of a file that `save`, or ``accord synth --model``, wrote.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is no such file, or it is damaged.
+
+        """
+        return SyntheticTable.of_kept(content_of(Path(path)))
+
+    @staticmethod
+    def of_kept(content: bytes) -> "SyntheticTable":
+        """Return the release that the content of a file holds, as `load`."""
+        found, shown = restored(
+            content, kinds=_KINDS, format=MODEL_FORMAT, versions=range(2, _MODEL_VERSION + 1), what=SyntheticTable
+        )
+        assert isinstance(found, SyntheticTable)  # noqa: S101 - the kind that was asked for
+        if shown != json.loads(json.dumps(found.account())):
+            raise InvalidParameter("the file shows another account than that of what it holds: it was changed by hand.")
+        return found
+
     def report_of(self, cells: Columns) -> Report:
         """Return the content of a report on these synthetic rows."""
         columns, pairs = tables_of(cells, schema=self.schema, errors=self.release.errors)
@@ -239,6 +310,20 @@ class SyntheticTable:
             pairs=pairs,
             budget={} if self.ledger is None else {"words": self.ledger.words},
         )
+
+
+def _of_parts(**parts: Any) -> SyntheticTable:  # noqa: ANN401 - checked by their kinds
+    """Return a release from which one row was drawn, so that parts that do not go together are found out."""
+    found: SyntheticTable = checked(SyntheticTable)(**parts)
+    law = found.release.law
+    if law is None or law.schema != found.schema:
+        raise InvalidParameter("these are not the parts of a release.")
+    found.account()
+    columns_as_table(found.cells(1, seed=1), schema=found.schema)
+    return found
+
+
+_KINDS: Final = {**KINDS, "synthetic table": Kind(SyntheticTable, make=_of_parts)}
 
 
 def _expected(errors: TableErrors | None) -> dict[str, Any]:
