@@ -203,7 +203,7 @@ def test_synth_charges_prints_the_total_and_stops_at_the_cap(released: list[dict
     second = json.loads(synth("--ledger", "l", "--json", "--model", "m.json", epsilon="1.5").stdout)
     assert second["ledger"]["spent"]["epsilon"] == "5/2"
     assert second["ledger"]["charges"] == 2
-    assert "(2.5, 2e-06) of (3, 1e-05)" in second["guarantee"]["composition"]
+    assert "(2.5, 2e-06) of (3, 1e-05)" in second["guarantee"]["budget"]
     kept = SyntheticTable.load(folder / "m.json").ledger
     assert kept is not None
     assert "(2.5, 2e-06)" in kept.words
@@ -220,8 +220,19 @@ def test_synth_charges_prints_the_total_and_stops_at_the_cap(released: list[dict
 
 def test_without_a_ledger_the_report_says_this_run_only(released: list[dict[str, Any]]) -> None:
     result = json.loads(synth("--json").stdout)
-    assert result["guarantee"]["composition"].startswith("this run only")
+    assert result["guarantee"]["budget"].startswith("this run only")
     assert "ledger" not in result
+
+
+@pytest.mark.parametrize("ledger", [(), ("--ledger", "l")])
+def test_all_accounts_of_a_run_hold_one_guarantee(released: list[Any], folder: Path, ledger: tuple[str, ...]) -> None:
+    """--json adds how many runs there were and what a ledger says; every other key is that of release.json."""
+    if ledger:
+        create()
+    found = json.loads(synth(*ledger, "--json", "--release", "r.json").stdout)["guarantee"]
+    stated = json.loads((folder / "r.json").read_text(encoding="utf-8"))["guarantee"]
+    assert {key: found[key] for key in stated} == stated
+    assert found.keys() - stated.keys() == {"releases", "budget"}
 
 
 def test_synth_creates_no_ledger_and_opens_no_table_before_the_ledger(released: list[Any], folder: Path) -> None:

@@ -14,7 +14,7 @@ from accord.synthesis.synthetic import SyntheticTable
 
 __all__ = ["as_json", "document", "ledger_amounts", "ledger_document"]
 
-COMPOSITION = "this run only; the budgets of several runs on the same data add up"
+BUDGET = "this run only; the budgets of several runs on the same data add up"
 
 
 def document(request: Request, synthetic: SyntheticTable, *, warnings: tuple[Verdict, ...] = ()) -> dict[str, Any]:
@@ -66,12 +66,12 @@ def as_json(content: dict[str, Any]) -> str:
 
 def _released(synthetic: SyntheticTable) -> dict[str, Any]:
     release, account = synthetic.release, synthetic.account()
-    words = COMPOSITION if synthetic.ledger is None else synthetic.ledger.words
+    words = BUDGET if synthetic.ledger is None else synthetic.ledger.words
     return {
         "accord": __version__,
         "answer": release.answered,
         "model": None if release.model is None else dict(release.model),
-        "guarantee": {**account["guarantee"], "releases": 1, "composition": words},
+        "guarantee": {**account["guarantee"], "releases": 1, "budget": words},
         "rows_stand_for": account["rows_stand_for"],
         "plan": _plan(release.sizes, account),
         "seeded": synthetic.terms.seed is not None,

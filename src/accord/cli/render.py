@@ -89,7 +89,7 @@ def _guarantee(content: dict[str, Any]) -> Iterator[Line]:
     if guarantee["unit_column"] is not None:
         yield "unit", f"the records that share a value of {escaped(guarantee['unit_column'])}"
     yield "rows stand for", content["rows_stand_for"]
-    yield "budget", guarantee["composition"]
+    yield "budget", guarantee["budget"]
     yield "seeded", "yes (partition, learners, coupling, sampling; never the noise)" if content["seeded"] else "no"
     yield "accord", content["accord"]
 
