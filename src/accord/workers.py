@@ -4,13 +4,15 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Self, final
+from typing import Any, Self, TypeVar, final
 
 from accord.core import check as _check
-from accord.core.errors import InvalidParameter, WorkersLost
+from accord.core.errors import AccordError, DataError, InvalidParameter, WorkersLost
 
-__all__ = ["DaskWorkers"]
+__all__ = ["DaskWorkers", "answers_by", "gathered", "is_dask_frame", "quietly"]
 
+_T = TypeVar("_T")
+_Given = TypeVar("_Given")
 _AHEAD = 2
 _TRIES = 3
 _WAIT = "30s"
@@ -136,21 +138,58 @@ class DaskWorkers:
 
         """
         with self.client() as client:
-            yield from _answers(client, task, given)
+            yield from answers_by(client, task, given)
 
 
-def _answers(
+def is_dask_frame(data: Any) -> bool:  # noqa: ANN401 - any container
+    """Return whether this is a data frame of dask."""
+    return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "to_delayed") and hasattr(data, "dtypes")
+
+
+def quietly(task: Callable[[], _T], *, lost: str) -> _T | AccordError:
+    """Return what a task on a worker gives, or its error as a value: dask logs what is raised, with what it was given.
+
+    Parameters
+    ----------
+    task
+        What to do.
+    lost
+        What to say of an error that is not accord's, whose text may hold cells.
+
+    """
+    try:
+        return task()
+    except AccordError as error:
+        return error.with_traceback(None)
+    except Exception:  # noqa: BLE001 - its text may hold cells
+        return DataError(lost)
+
+
+def gathered(client: Any, futures: list[Any], *, lost: str) -> list[Any]:  # noqa: ANN401 - dask's
+    """Return results; whatever dask cannot give is a loss of workers, which ``lost`` tells."""
+    found = None
+    try:
+        found = client.gather(futures)
+    except Exception:  # noqa: BLE001 - of dask: no task raises
+        found = None
+    if found is None:
+        raise WorkersLost(lost)
+    return list(found)
+
+
+def answers_by(
     client: Any,  # noqa: ANN401 - dask's
-    task: Callable[[bytes], bytes | None],
-    given: Iterable[bytes],
+    task: Callable[[_Given], bytes | None],
+    given: Iterable[_Given],
 ) -> Iterator[tuple[int, bytes | None]]:
+    """Do what `DaskWorkers.answers` does, by a client that is open; what is given may hold futures."""
     distributed = _distributed()
     source = enumerate(given)
-    under_way: dict[Any, tuple[int, bytes, int]] = {}
+    under_way: dict[Any, tuple[int, _Given, int]] = {}
     room = max(1, _AHEAD * sum(client.nthreads().values()))
     done = distributed.as_completed(loop=client.loop)
 
-    def submit(place: int, one: bytes, tries: int) -> None:
+    def submit(place: int, one: _Given, tries: int) -> None:
         future = client.submit(task, one, pure=False)
         under_way[future] = (place, one, tries)
         done.add(future)

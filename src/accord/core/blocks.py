@@ -1,7 +1,7 @@
 """Cut the units of privacy into blocks, and fit each block alone. Part of the trusted core."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,16 @@ from accord.core import check as _check
 from accord.core.coupling import ABSTAIN, Learner
 from accord.core.errors import NotEnoughRecords
 from accord.core.guarantee import Neighbouring
-from accord.core.isolation import Fitted, Isolation
+from accord.core.isolation import FarBlocks, Fitted, Isolation
 from accord.core.records import Records
 from accord.core.secret import PrivateRandomness, require_private, uniform_order
 from accord.core.shared import SharedRandomness, require_shared
 
 __all__ = [
+    "FarRecords",
     "Progress",
     "child_key",
+    "cut",
     "fit_blocks",
     "order_of_units",
     "partition",
@@ -26,6 +28,39 @@ __all__ = [
 
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, what is being done); all three are public numbers or words."""
+
+
+@runtime_checkable
+class FarRecords(Protocol):
+    """Records that stay on workers: what `Records` says of them, and blocks of them that stay there too."""
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+
+    @property
+    def several_records(self) -> bool:
+        """Whether units were named, so that one may have several records."""
+
+    @property
+    def word(self) -> str:
+        """What the guarantee calls a unit."""
+
+    def cut(self, block_of_unit: NDArray[np.int64], /, *, blocks: int) -> FarBlocks:
+        """Return the records of the units of each block, in the order of the table, whatever that of the cutting.
+
+        Parameters
+        ----------
+        block_of_unit
+            The block of each unit, by first appearance in the table; ``blocks`` for one that is in none.
+        blocks
+            How many there are.
+
+        """
 
 
 def partition(
@@ -87,6 +122,37 @@ def partition(
     blocks = _check.integer("blocks", blocks, least=1)
     given = records if isinstance(records, Records) else None
     units = _check.integer("number of records", records, least=0) if given is None else given.units
+    _refuse_few(units, blocks=blocks)
+    order = order_of_units(units, in_place_key=in_place_key, randomness=randomness)
+    size = units // blocks
+    if given is None or given.owners is None:
+        return tuple(np.sort(order[block * size : (block + 1) * size]) for block in range(blocks))
+    block_of_row = _block_of_unit(order, blocks=blocks)[given.owners]
+    rows = np.argsort(block_of_row, kind="stable")
+    ends = np.searchsorted(block_of_row[rows], np.arange(blocks + 1))
+    return tuple(rows[ends[block] : ends[block + 1]] for block in range(blocks))
+
+
+def cut(
+    records: Records | FarRecords,
+    *,
+    blocks: int,
+    in_place_key: SharedRandomness | None = None,
+    randomness: PrivateRandomness | None = None,
+) -> Sequence[NDArray[np.int64]] | FarBlocks:
+    """Do what `partition` does; the blocks of records on workers stay there.
+
+    With equal randomness they hold the rows that `partition` gives of the same table, in the same order.
+    """
+    if isinstance(records, Records):
+        return partition(records, blocks=blocks, in_place_key=in_place_key, randomness=randomness)
+    blocks = _check.integer("blocks", blocks, least=1)
+    _refuse_few(records.units, blocks=blocks)
+    order = order_of_units(records.units, in_place_key=in_place_key, randomness=randomness)
+    return records.cut(_block_of_unit(order, blocks=blocks), blocks=blocks)
+
+
+def _refuse_few(units: int, *, blocks: int) -> None:
     if units < blocks:
         message = (
             f"{units} units of privacy do not fill {blocks} blocks: use at most {units} blocks."
@@ -94,16 +160,14 @@ def partition(
             else "there are no records to cut into blocks."
         )
         raise NotEnoughRecords(message, needed=blocks, present=units)
-    order = order_of_units(units, in_place_key=in_place_key, randomness=randomness)
-    size = units // blocks
-    if given is None or given.owners is None:
-        return tuple(np.sort(order[block * size : (block + 1) * size]) for block in range(blocks))
-    block_of_unit = np.full(units, blocks)
-    block_of_unit[order[: size * blocks]] = np.repeat(np.arange(blocks), size)
-    block_of_row = block_of_unit[given.owners]
-    rows = np.argsort(block_of_row, kind="stable")
-    ends = np.searchsorted(block_of_row[rows], np.arange(blocks + 1))
-    return tuple(rows[ends[block] : ends[block + 1]] for block in range(blocks))
+
+
+def _block_of_unit(order: NDArray[np.int64], *, blocks: int) -> NDArray[np.int64]:
+    """Return the block of each unit, by runs of an order of them; ``blocks`` for those at its end."""
+    size = len(order) // blocks
+    found = np.full(len(order), blocks)
+    found[order[: size * blocks]] = np.repeat(np.arange(blocks), size)
+    return found
 
 
 def order_of_units(
@@ -130,9 +194,9 @@ def child_key(in_place_key: SharedRandomness | None, *labels: int | str) -> Shar
 
 def fit_blocks(
     learner: Learner,
-    records: NDArray[Any],
+    records: NDArray[Any] | Records | FarRecords,
     *,
-    blocks: Sequence[NDArray[np.int64]],
+    blocks: Sequence[NDArray[np.int64]] | FarBlocks,
     shared: SharedRandomness,
     isolation: Isolation | None = None,
     progress: Progress | None = None,
@@ -149,9 +213,9 @@ def fit_blocks(
     learner
         Any `Learner`; it is copied and never fitted itself.
     records
-        Shape (n, d).
+        Shape (n, d), or what `cut` was given.
     blocks
-        Row numbers of each block, from `partition`.
+        Row numbers of each block, from `partition`; or from `cut`.
     shared
         Gives block i the seed ``shared.seed("learner", i)``.
     isolation
@@ -163,7 +227,11 @@ def fit_blocks(
     alone = isolation or Isolation()
     laws: list[Fitted] = [ABSTAIN] * len(blocks)
     seeds = [shared.seed("learner", block) for block in range(len(blocks))]
-    fits = alone.fit_blocks(learner, (records[rows] for rows in blocks), seeds=seeds)
+    if isinstance(blocks, FarBlocks):
+        fits = alone.fit_far(learner, blocks, seeds=seeds)
+    else:
+        table: Any = records.rows if isinstance(records, Records) else records
+        fits = alone.fit_blocks(learner, (table[rows] for rows in blocks), seeds=seeds)
     for done, (block, law) in enumerate(fits, start=1):
         laws[block] = law
         if progress is not None:

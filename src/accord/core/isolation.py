@@ -27,6 +27,7 @@ from accord.core.points import Ballots, points_of, votes_on
 from accord.core.shared import SharedRandomness
 
 __all__ = [
+    "FarBlocks",
     "Fitted",
     "Isolation",
     "SealedLaw",
@@ -70,6 +71,22 @@ class Workers(Protocol):
         """Yield the place and ``task(one)`` of each one given, in any order.
 
         A task may run again, on another worker, if its first one is lost: so it must be a function of what it is given.
+        """
+
+
+@runtime_checkable
+class FarBlocks(Protocol):
+    """The records of blocks, where workers hold them."""
+
+    def __len__(self) -> int:
+        """Return how many blocks there are."""
+
+    def answers(
+        self, task: Callable[[NDArray[Any], bytes], bytes | None], given: Sequence[bytes], /
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the number of each block and ``task(its records, given[number])``, in any order.
+
+        As of `Workers`, a task may run again.
         """
 
 
@@ -174,6 +191,22 @@ class Isolation:
         for block, sent in self.workers.answers(task, given):
             yield block, ABSTAIN if sent is None else _read(sent)
 
+    def fit_far(self, learner: Learner, blocks: FarBlocks, *, seeds: Sequence[int]) -> Iterator[tuple[int, Fitted]]:
+        """Do the same with records that the workers hold: they stay there, and laws come.
+
+        Raises
+        ------
+        InvalidParameter
+            Without workers.
+
+        """
+        if self.workers is None:
+            raise InvalidParameter("records on workers need isolation 'process' with these workers.")
+        travels = self.workers.packed(learner)
+        task = partial(_fit_held, seconds=self.seconds, memory=self.memory)
+        for block, sent in blocks.answers(task, [pickle.dumps((travels, seed)) for seed in seeds]):
+            yield block, ABSTAIN if sent is None else _read(sent)
+
     def check(self, learner: Learner) -> None:
         """Refuse a learner that cannot be sent to the workers, or not be read there; before anything is spent.
 
@@ -216,6 +249,15 @@ def _fit_given(given: bytes, *, seconds: float | None, memory: int | None) -> by
         return _sent_fit(learner, records, seed)
 
     return None if learner is None else in_child(send, seconds=seconds, memory=memory)
+
+
+def _fit_held(records: NDArray[Any], given: bytes, *, seconds: float | None, memory: int | None) -> bytes | None:
+    """Do the same with records that this worker holds."""
+    travels, seed = pickle.loads(given)  # noqa: S301 - the client's
+    learner = _learner(travels)
+    if learner is None:
+        return None
+    return in_child(partial(_sent_fit, learner, records, seed), seconds=seconds, memory=memory)
 
 
 def in_child(task: Callable[[], bytes], *, seconds: float | None = None, memory: int | None = None) -> bytes | None:

@@ -157,6 +157,11 @@ class Records:
         return int(self.rows.shape[1])
 
     @property
+    def several_records(self) -> bool:
+        """Whether units were named, so that one may have several records."""
+        return self.owners is not None
+
+    @property
     def first_rows(self) -> NDArray[np.int64]:
         """The row of each unit's first record, shape (units,)."""
         return np.arange(self.size) if self.owners is None else np.unique(self.owners, return_index=True)[1]

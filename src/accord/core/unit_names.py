@@ -20,6 +20,7 @@ from accord.core.errors import DataError, InvalidParameter
 __all__ = [
     "RECORD",
     "check_word",
+    "keys_named",
     "owners_named",
     "unit_word",
 ]
@@ -132,6 +133,28 @@ def owners_named(units: Any, *, records: int) -> NDArray[np.int64]:  # noqa: ANN
     if names.dtype.kind in "biufmM":
         return _by_sorting(names)
     return _by_table(names.tolist())
+
+
+def keys_named(units: Any, *, records: int) -> tuple[list[Any], NDArray[np.int64]]:  # noqa: ANN401 - any container
+    """Return what makes each unit's name, by first appearance, and `owners_named`.
+
+    Keys of units of several tables are equal if and only if the units are one, whatever containers name them.
+
+    Raises
+    ------
+    InvalidParameter, DataError
+        As `owners_named`.
+
+    Examples
+    --------
+    >>> keys, owners = keys_named(np.array([7.0, 3.5, 7.0]), records=3)
+    >>> keys, owners.tolist(), keys_named([7], records=1)[0] == keys[:1]
+    ([7.0, 3.5], [0, 1, 0], True)
+
+    """
+    owners = owners_named(units, records=records)
+    names, first = _container(units), np.unique(owners, return_index=True)[1]
+    return [_key(names[row]) for row in first.tolist()], owners
 
 
 def _container(units: Any) -> NDArray[Any]:  # noqa: ANN401 - any container

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from accord._moved import learner_by_accuracy
 from accord.core import check as _check
-from accord.core.blocks import Progress, child_key
+from accord.core.blocks import FarRecords, Progress, child_key
 from accord.core.coupling import Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.exact import Number
@@ -19,7 +19,8 @@ from accord.core.release import NoAnswer, NoAnswerType, Release
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness, require_shared
 from accord.core.verdict import Verdict, judge, within_larger
-from accord.learners.traits import family_of, least_records, read_for, refuse_other_columns
+from accord.learners.traits import family_of, least_records, refuse_other_columns
+from accord.learning.on_workers import reading
 from accord.learning.sampler import PrivateSampler, learn_again, of_blocks
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
@@ -142,7 +143,7 @@ class PrivateLearner:
 
     def release(
         self,
-        data: ArrayLike | Records,
+        data: ArrayLike | Records | FarRecords,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -169,18 +170,19 @@ class PrivateLearner:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = read_for(self.sampler.learner, data, units=units, unit=unit)
-        self.check(given.units, columns=given.rows.shape[1])
-        judge(self._verdicts(given))
-        with within_larger():
-            released = self.sampler.release(
-                given,
-                shared=shared,
-                randomness=randomness,
-                progress=progress,
-                ledger=ledger,
-                in_place_key=child_key(in_place_key, "blocks"),
-            )
+        isolation = self.sampler.isolation
+        with reading(self.sampler.learner, data, units=units, unit=unit, isolation=isolation) as given:
+            self.check(given.units, columns=given.dimension)
+            judge(self._verdicts(given))
+            with within_larger():
+                released = self.sampler.release(
+                    given,
+                    shared=shared,
+                    randomness=randomness,
+                    progress=progress,
+                    ledger=ledger,
+                    in_place_key=child_key(in_place_key, "blocks"),
+                )
         if isinstance(released.value, NoAnswerType):
             return Release(NoAnswer, released.guarantee, released.stages)
         model = learn_again(
@@ -192,13 +194,13 @@ class PrivateLearner:
         """Do what `PrivateSampler.rehearse` does."""
         self.sampler.rehearse(units, columns=columns, named_units=named_units)
 
-    def _verdicts(self, given: Records) -> tuple[Verdict, ...]:
+    def _verdicts(self, given: Records | FarRecords) -> tuple[Verdict, ...]:
         """Return what public facts say against a release."""
         promise, sampler = self.guarantee, self.sampler
         stated = ApproxDP(promise.epsilon, promise.delta, promise.neighbouring, given.word)
         if sampler.coupling is not None:
             return verdicts_of(stated, units=given.units)
-        columns = given.rows.shape[1]
+        columns = given.dimension
         blocks = of_blocks(sampler.learner, dimension=columns, blocks=sampler.blocks, units=given.units)
         typical = family_of(sampler.learner, dimension=columns).typical_error / math.sqrt(sampler.records)
         return (*verdicts_of(stated, units=given.units, typical_error=None if blocks else typical), *blocks)

@@ -12,7 +12,7 @@ from accord.core import check as _check
 from accord.core.aggregate import aggregate, coupling_charge, selection
 from accord.core.alone import alone
 from accord.core.best_of_draws import BestOfDraws
-from accord.core.blocks import Progress, fit_blocks, partition, relation_of
+from accord.core.blocks import FarRecords, Progress, cut, fit_blocks, relation_of
 from accord.core.coupling import Coupling, Distribution, Learner
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.exact import Number
@@ -26,7 +26,8 @@ from accord.core.shared import SharedRandomness, require_shared
 from accord.core.spending import spending
 from accord.core.stable_mode import StableMode
 from accord.core.verdict import Verdict, judge
-from accord.learners.traits import columns_of, family_of, least_records, read_for
+from accord.learners.traits import columns_of, family_of, least_records
+from accord.learning.on_workers import reading
 from accord.learning.rehearsal import MOST_ROWS, rehearse_votes
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
@@ -207,7 +208,7 @@ class PrivateSampler:
 
     def release(
         self,
-        data: ArrayLike | Records,
+        data: ArrayLike | Records | FarRecords,
         *,
         units: ArrayLike | None = None,
         shared: SharedRandomness | None = None,
@@ -222,10 +223,11 @@ class PrivateSampler:
         Parameters
         ----------
         data
-            Shape (n, d) or (n,). What is wrong inside a record (a NaN, an unknown category) is the block's affair.
+            Shape (n, d) or (n,). What is wrong inside a record (a NaN, an unknown category) is the block's affair. Or a
+            data frame of dask, whose partitions the workers of ``isolation`` hold: its blocks are cut and fitted there.
         units
             The unit of each record, shape (n,): all records of one person go to one block. By default each record is
-            one.
+            one. For a frame of dask a column of it.
         shared
             Key of learner seeds and, if it is isolated, coupling; by default a fresh one. Must not depend on the data.
             Any other coupling has a fresh secret key of its own; and blocks are cut in secret, each time anew.
@@ -261,17 +263,36 @@ class PrivateSampler:
 
         """
         randomness, shared = require_private(randomness), require_shared(shared)
-        given = read_for(self.learner, data, units=units, unit=unit)
-        self.rehearse(given.units, columns=given.rows.shape[1], named_units=given.owners is not None)
-        coupling, _ = self._coupling_for(given.rows.shape[1])
+        with reading(self.learner, data, units=units, unit=unit, isolation=self.isolation) as given:
+            return self._released(
+                given,
+                shared=shared,
+                randomness=randomness,
+                progress=progress,
+                ledger=ledger,
+                in_place_key=in_place_key,
+            )
+
+    def _released(
+        self,
+        given: Records | FarRecords,
+        *,
+        shared: SharedRandomness,
+        randomness: PrivateRandomness,
+        progress: Progress | None,
+        ledger: Ledger | None,
+        in_place_key: SharedRandomness | None,
+    ) -> Release[NDArray[Any]]:
+        self.rehearse(given.units, columns=given.dimension, named_units=given.several_records)
+        coupling, _ = self._coupling_for(given.dimension)
         mode = self._mode_for(coupling)
-        rows = partition(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
+        rows = cut(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
         judge(self._verdicts(given, guarantee))
         with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,
-                given.rows,
+                given,
                 blocks=rows,
                 shared=shared.child("learner"),
                 isolation=self.isolation,
@@ -332,12 +353,12 @@ class PrivateSampler:
         )
         self._tried.add(tried)
 
-    def _verdicts(self, given: Records, guarantee: ApproxDP) -> tuple[Verdict, ...]:
+    def _verdicts(self, given: Records | FarRecords, guarantee: ApproxDP) -> tuple[Verdict, ...]:
         """Return what public facts say against a release."""
         found = verdicts_of(guarantee, units=given.units)
         if self.coupling is not None:
             return found
-        columns = given.rows.shape[1]
+        columns = given.dimension
         return (*found, *of_blocks(self.learner, dimension=columns, blocks=self.blocks, units=given.units))
 
     def _summary(self, coupling: Coupling) -> str:

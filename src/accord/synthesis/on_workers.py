@@ -21,9 +21,9 @@ from accord.tables.cells import units_by_name
 from accord.tables.files import files_of
 from accord.tables.frames import frame_batch
 from accord.tables.reader import Batch
-from accord.workers import DaskWorkers
+from accord.workers import DaskWorkers, gathered, is_dask_frame, quietly
 
-__all__ = ["coded_on_workers", "is_dask_frame"]
+__all__ = ["coded_on_workers"]
 
 _FAN_IN = 8
 _MOST_BUCKETS = 16
@@ -31,11 +31,6 @@ _LOST = "a worker could not read or count its part of the table: nothing is rele
 
 _Ints = NDArray[np.int64]
 _T = TypeVar("_T")
-
-
-def is_dask_frame(data: Any) -> bool:  # noqa: ANN401 - any container
-    """Return whether this is a data frame of dask."""
-    return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "to_delayed") and hasattr(data, "dtypes")
 
 
 @contextmanager
@@ -140,13 +135,7 @@ def _of_frame(frame: Any, schema: Schema) -> _Held | AccordError:  # noqa: ANN40
 
 
 def _quietly(task: Callable[[], _T]) -> _T | AccordError:
-    """Return what a task gives, or its error as a value: dask logs what is raised, with what the task was given."""
-    try:
-        return task()
-    except AccordError as error:
-        return error.with_traceback(None)
-    except Exception:  # noqa: BLE001 - its text may hold cells
-        return DataError(_LOST)
+    return quietly(task, lost=_LOST)
 
 
 def _held(batches: Iterable[Batch], *, schema: Schema) -> _Held:
@@ -270,12 +259,4 @@ def _added(counts: Sequence[_Ints | None]) -> _Ints | None:
 
 
 def _answers(client: Any, futures: list[Any]) -> list[Any]:  # noqa: ANN401 - dask's
-    """Return results; whatever dask cannot give is a loss of workers."""
-    found = None
-    try:
-        found = client.gather(futures)
-    except Exception:  # noqa: BLE001 - of dask: no task raises
-        found = None
-    if found is None:
-        raise WorkersLost(_LOST)
-    return list(found)
+    return gathered(client, futures, lost=_LOST)

@@ -9,14 +9,13 @@ from accord.core.blocks import Progress
 from accord.core.errors import InvalidParameter
 from accord.core.exact import Number
 from accord.ledger import Ledger
-from accord.synthesis.on_workers import is_dask_frame
 from accord.synthesis.outlook import Outlook
 from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.task import TableTask, schema_of, task_of
 from accord.synthesis.terms import terms_of
 from accord.tables import Schema
 from accord.tables.frames import kind_of
-from accord.workers import DaskWorkers
+from accord.workers import DaskWorkers, is_dask_frame
 
 __all__ = ["MOST_UNITS", "plan_table", "synthesise_table"]
 
