@@ -115,3 +115,13 @@ def test_refusals(kept: Path) -> None:
         file.writestr("a", "b")
     refused(call("check", "odd.zip"), "no accord model")
     assert not Path("x.csv").exists()
+
+
+def test_a_kept_release_does_not_say_how_earlier_runs_ended(kept: Path) -> None:
+    """Charges are made before anything is read; whether a run then ended hard may depend on the data."""
+    with zipfile.ZipFile(kept) as file:
+        stated = json.loads(file.read("content.json"))["value"]["ledger"]
+    assert stated.keys() == {"is", "cap", "spent", "remaining", "charges"}
+    ledger = SyntheticTable.load(kept).ledger
+    assert ledger is not None
+    assert (ledger.charges, ledger.unconfirmed, ledger.head) == (1, None, "")

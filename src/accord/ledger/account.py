@@ -32,7 +32,7 @@ class Statement:
         What may be spent, what is, and what is left; totals by basic composition, exact.
     charges, unconfirmed
         Number of charges, and of those neither confirmed nor abandoned: a run still going, or one that ended hard.
-        All of them are spent.
+        All of them are spent. How runs ended may depend on the data, so a kept release does not say it: None there.
     head
         ``sequence:digest`` of the last entry. Noted elsewhere, it proves later that nothing before it was changed.
 
@@ -42,7 +42,7 @@ class Statement:
     spent: ApproxDP
     remaining: ApproxDP
     charges: int
-    unconfirmed: int
+    unconfirmed: int | None
     head: str
 
     @property

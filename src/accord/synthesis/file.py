@@ -84,11 +84,11 @@ def _model_of(**parts: Any) -> MarginalModel:  # noqa: ANN401 - checked by their
 
 
 def _statement(**parts: Any) -> Statement:  # noqa: ANN401 - checked by their kinds
-    """Return what a ledger said; its head, which covers the time of the charge, is in the ledger alone."""
-    return checked(Statement)(**parts, head="")
+    """Return what a ledger said; its head, which covers times, and how runs ended are in the ledger alone."""
+    return checked(Statement)(**parts, unconfirmed=None, head="")
 
 
-_STATEMENT = ("cap", "spent", "remaining", "charges", "unconfirmed")
+_STATEMENT = ("cap", "spent", "remaining", "charges")
 _COLUMN = ("name", "size", "kind", "positions", "other", "missing")
 _RELEASE = ("learner", "guarantee", "units", "stages", "model", "sizes", "law")
 
