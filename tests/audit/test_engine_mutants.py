@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from accord.errors import WorkersLost
+from accord.errors import AccordError, WorkersLost
 from accord.marginals import engine as _engine
 from accord.marginals import parts as _parts
 from accord.marginals.engine import WHOLE, Codes, CountingEngine, Groups, weights_of
@@ -101,14 +101,15 @@ def in_a_file() -> CodedTable:
 def on_workers() -> CodedTable:
     ends = [0, 60, 60, 130, 131, COUNT]
     held = [_far._held([batch], schema=SCHEMA) for batch in (next(batches(pair)) for pair in pairwise(ends))]
-    parts, units = _far._with_weights(Here(), held)
+    checks = [part.check for part in held]
+    parts, units = _far._with_weights(Here(), held, checks=checks)
 
     def run(task: Callable[[Any], Any], given: Sequence[Any]) -> Any:
         return _far._run(Here(), task, given)
 
     return CodedTable(
         schema=SCHEMA,
-        parts=tuple(_far._Far(Here(), part) for part in parts),
+        parts=tuple(_far._Far(Here(), part, check) for part, check in zip(parts, checks, strict=True)),
         sizes=tuple(part.held.size for part in held),
         counted=units,
         run=run,
@@ -241,7 +242,7 @@ def weights_of_the_part_before(patch: Patch) -> None:
 
 
 def ranks_from_zero_in_each_part(patch: Patch) -> None:
-    true = _far._met
+    true: Any = _far._met
 
     def anew(found: Any) -> Any:
         ranked, units = true(found)
@@ -333,8 +334,36 @@ def test_a_part_that_could_not_be_counted_ends_the_release(monkeypatch: Patch) -
         list(table.run(fails, engine.parts))
 
     def without_it(counts: Sequence[Any]) -> Any:
-        known = [one for one in counts if one is not None]
+        known = [one for one in counts if not isinstance(one, AccordError)]
         return np.sum(known, axis=0) if known else np.zeros(1)
 
     monkeypatch.setattr(_far, "_added", without_it)
     assert list(table.run(fails, engine.parts))  # a count of fewer records goes through unseen
+
+
+@pytest.mark.parametrize("when", ["_in_buckets", "_weighted", "_counted"])
+def test_a_part_that_is_read_again_and_comes_out_otherwise_ends_the_release(monkeypatch: Patch, when: str) -> None:
+    """As if a worker was lost, and a frame's rows came in another order: a unit could weigh more, a record twice."""
+    true: Any = getattr(_far, when)
+
+    def again(*given: Any) -> Any:
+        place = 1 if when == "_counted" else 0
+        part = replace(given[place], check=b"of another order")
+        return true(*given[:place], part, *given[place + 1 :])
+
+    monkeypatch.setattr(_far, when, again)
+    with pytest.raises(WorkersLost, match="came out otherwise"):
+        counts_of(on_workers, recoded=True)
+
+
+def test_check_sums_tell_orders_and_names_apart() -> None:
+    def check(rows: Any, *, names: Any = None) -> bytes:
+        (batch,) = batches([0, COUNT])
+        assert batch.units is not None
+        units = batch.units.take(pa.array(rows if names is None else names))
+        return _far._held([Batch(columns=tuple(c[rows] for c in batch.columns), units=units)], schema=SCHEMA).check
+
+    order = np.arange(COUNT)
+    swapped = np.array([1, 0, *order[2:]])
+    assert check(order) == check(order)
+    assert len({check(order), check(swapped), check(order, names=order[::-1])}) == 3
