@@ -165,10 +165,32 @@ def quietly(task: Callable[[], _T], *, lost: str) -> _T | AccordError:
         return DataError(lost)
 
 
-def gathered(client: Any, futures: list[Any], *, lost: str) -> list[Any]:  # noqa: ANN401 - dask's
-    """Return results; whatever dask cannot give is a loss of workers, which ``lost`` tells."""
+def gathered(
+    client: Any,  # noqa: ANN401 - dask's
+    futures: list[Any],
+    *,
+    lost: str,
+    told: Callable[[int, int], None] | None = None,
+) -> list[Any]:
+    """Return results; whatever dask cannot give is a loss of workers, which ``lost`` tells.
+
+    Parameters
+    ----------
+    client
+        Of dask.
+    futures
+        No task of them raises.
+    lost
+        What to say where a result cannot come.
+    told
+        Called with how many have come, and how many there are.
+
+    """
     found = None
     try:
+        if told is not None:
+            for done, _ in enumerate(_distributed().as_completed(futures, loop=client.loop), start=1):
+                told(done, len(futures))
         found = client.gather(futures)
     except Exception:  # noqa: BLE001 - of dask: no task raises
         found = None

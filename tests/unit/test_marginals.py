@@ -195,13 +195,20 @@ def test_the_mode_follows_from_sizes(sizes: list[int], given: dict[str, Any], mo
     assert MarginalLearner(domain, epsilon=1, delta=DELTA, **given).plan(50_000).mode == mode
 
 
-def test_progress_ends_with_the_last_step() -> None:
+@pytest.mark.parametrize("sizes", [[6, 5], [6] * 4, [5] * 12])
+def test_progress_is_told_after_each_step_and_fit_and_ends_with_all(sizes: list[int]) -> None:
     told: list[tuple[int, int, str]] = []
-    domain = Domain([Column(str(c), 6) for c in range(4)])
-    codes = chain(2000, 6, 6, 6, 6)
-    MarginalLearner(domain, epsilon=2, delta=DELTA).release(codes, progress=lambda *one: told.append(one))
-    assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
-    assert told[-1][0] == told[-1][1]
+    domain = Domain([Column(str(c), size) for c, size in enumerate(sizes)])
+    learner = MarginalLearner(domain, epsilon=2, delta=DELTA)
+    learner.release(chain(2000, *sizes), progress=lambda *one: told.append(one))
+    shares = [done / of for done, of, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    steps = sum(step.times for step in learner.plan(2000).steps)
+    assert 0 < len(told) <= steps + 1
+    if steps > 1:  # the last fit takes its time
+        assert shares[-2] < 0.8
+        assert told[-1][2] == "fitting the model"
 
 
 # --- learner: the model -----------------------------------------------------------------------------------------------

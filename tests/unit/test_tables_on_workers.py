@@ -98,12 +98,16 @@ def test_equal_noise_gives_equal_releases_whatever_the_partitions(
     schema = schema_of(declared, units=units)
     here = coded_of(read_table(folder_of(tmp_path, 1), schema=schema))
     expected = released(here, schema)
+    told: list[tuple[int, int]] = []
     for parts in (3, 17):
+        told.clear()
         folder = folder_of(tmp_path, parts)
         streamed = coded_batches(read_batches(folder, schema=schema), schema=schema, what="it", memory=0)
         assert not any(isinstance(part, Codes) for part in streamed.parts)
         assert released(streamed, schema) == expected
-        with coded_on_workers(folder, schema=schema, workers=workers) as far:
+        with coded_on_workers(folder, schema=schema, workers=workers, told=lambda *one: told.append(one)) as far:
+            files = len(list(folder.iterdir()))
+            assert told == [(done, files) for done in range(1, files + 1)]
             assert far.units == here.units
             assert released(far, schema) == expected
     frame = frames.from_pandas(pa.table(columns()).to_pandas(), npartitions=17, sort=False)

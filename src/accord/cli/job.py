@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from accord.cli.guard import UNEXPECTED, Stop
@@ -93,8 +93,9 @@ def _table(
             yield table
             return
         with ExitStack() as stack:
-            with _during(progress, "reading the table on workers"):
-                held = stack.enter_context(task.read_on(workers, request.data))
+            with progress() as report:
+                told = None if report is None else partial(_of_parts, report)
+                held = stack.enter_context(task.read_on(workers, request.data, told=told))
             yield held
 
 
@@ -103,6 +104,10 @@ def _reading(report: Progress | None) -> Callable[[int, int], None] | None:
     if report is None:
         return None
     return lambda done, total: report(done // _MEGABYTE, max(1, total // _MEGABYTE), "reading the table")
+
+
+def _of_parts(report: Progress, done: int, total: int) -> None:
+    report(done, total, "reading the table on workers")
 
 
 @contextmanager

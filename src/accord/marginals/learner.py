@@ -22,6 +22,7 @@ from accord.ledger import Ledger
 from accord.marginals.domain import Domain
 from accord.marginals.engine import WHOLE, CountingEngine, coded, unit_weights
 from accord.marginals.model import MarginalModel
+from accord.marginals.pace import Pace
 from accord.marginals.planning import MarginalPlan, make_plan, planned_losses
 from accord.marginals.run import Run
 
@@ -183,7 +184,7 @@ class MarginalLearner:
         randomness
             Source of all noise; leave it out.
         progress
-            Told how far the steps are: (done, all, what).
+            Told how far the release is, in the time that it is expected to take: (done, all, what).
         ledger
             Charged after all checks and before the first count.
 
@@ -256,15 +257,18 @@ class MarginalLearner:
         judge(_verdicts(plan, weighted=several_records))
         charged = f"{what}: {self.domain.dimension} columns, {plan.mode}"
         with spending(ledger, plan.promised, what=charged), composing("numeric", delta=self.delta) as ran:
+            pace = None if progress is None else Pace(plan, progress)
             run = Run(
                 self.domain,
                 plan=plan,
                 max_cells=self.max_cells,
                 tree_cells=self.tree_cells,
                 randomness=source,
-                progress=progress,
+                progress=pace,
             )
             model = run.model(counting)
+            if pace is not None:
+                pace.finish()
             planned = planned_losses(plan.steps, one_record=plan.whole == 1)
             stages = settled(ran, plan.promised, planned=planned)
         return Release(model, plan.promised, stages)

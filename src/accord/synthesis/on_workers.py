@@ -21,7 +21,7 @@ from accord.tables import Schema, read_batches
 from accord.tables.cells import units_by_name
 from accord.tables.files import files_of
 from accord.tables.frames import frame_batch
-from accord.tables.reader import Batch
+from accord.tables.reader import Batch, Told
 from accord.workers import DaskWorkers, gathered, is_dask_frame, quietly
 
 __all__ = ["coded_on_workers"]
@@ -39,7 +39,13 @@ _T = TypeVar("_T")
 
 
 @contextmanager
-def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iterator[CodedTable]:  # noqa: ANN401
+def coded_on_workers(
+    data: Any,  # noqa: ANN401 - any container
+    *,
+    schema: Schema,
+    workers: DaskWorkers,
+    told: Told | None = None,
+) -> Iterator[CodedTable]:
     """Give a table whose parts stay on workers until the end of the block.
 
     Formal guarantees
@@ -62,6 +68,8 @@ def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iter
         What was declared.
     workers
         Where the partitions are.
+    told
+        Called with how many parts have been read, and how many there are.
 
     Raises
     ------
@@ -73,11 +81,11 @@ def coded_on_workers(data: Any, *, schema: Schema, workers: DaskWorkers) -> Iter
     """
     with workers.client() as client:
         parts = _encoded(client, data, schema=schema)
-        told = _answers(client, [client.submit(_size, part, pure=False) for part in parts])
-        failed = next((one for one in told if isinstance(one, AccordError)), None)
+        found = _answers(client, [client.submit(_size, part, pure=False) for part in parts], told=told)
+        failed = next((one for one in found if isinstance(one, AccordError)), None)
         if failed is not None:
             raise failed
-        sizes, checks = [int(size) for size, _ in told], [check for _, check in told]
+        sizes, checks = [int(size) for size, _ in found], [check for _, check in found]
         if sum(sizes) == 0:
             raise DataError("the table on the workers holds no records.")
         units = sum(sizes)
@@ -304,5 +312,5 @@ def _added(counts: Sequence[_Ints | AccordError]) -> _Ints | AccordError:
     return next(one for one in counts if isinstance(one, AccordError))
 
 
-def _answers(client: Any, futures: list[Any]) -> list[Any]:  # noqa: ANN401 - dask's
-    return gathered(client, futures, lost=_LOST)
+def _answers(client: Any, futures: list[Any], *, told: Told | None = None) -> list[Any]:  # noqa: ANN401 - dask's
+    return gathered(client, futures, lost=_LOST, told=told)

@@ -139,7 +139,13 @@ class TableTask:
         return coded_batches(batches, schema=self.schema, what=what_is_read(path))
 
     @contextmanager
-    def read_on(self, workers: DaskWorkers, data: Any) -> Iterator[CodedTable]:  # noqa: ANN401 - any container
+    def read_on(
+        self,
+        workers: DaskWorkers,
+        data: Any,  # noqa: ANN401 - any container
+        *,
+        told: Told | None = None,
+    ) -> Iterator[CodedTable]:
         """Give the table as codes that stay on workers until the end of the block: see `coded_on_workers`.
 
         Raises
@@ -152,7 +158,7 @@ class TableTask:
         """
         if self.blocks is not None or self.family is not None:
             raise InvalidParameter("workers count tables: leave the learner out, or read the table on one machine.")
-        with coded_on_workers(data, schema=self.schema, workers=workers) as table:
+        with coded_on_workers(data, schema=self.schema, workers=workers, told=told) as table:
             yield table
 
     def run(
