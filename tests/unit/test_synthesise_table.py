@@ -451,8 +451,8 @@ def test_rows_and_seeds_are_checked(synthetic: SyntheticTable, rows: Any, seed: 
 
 
 def test_rows_are_new_unless_seeded(synthetic: SyntheticTable) -> None:
-    one, other = (synthetic.sample(200, seed=5)["age"].tolist() for _ in range(2))
-    assert one == other
+    one, other = (synthetic.sample(200, seed=5)["age"] for _ in range(2))
+    np.testing.assert_array_equal(one, other)  # noise may give missing cells, which are equal here
     assert synthetic.sample(200)["age"].tolist() != synthetic.sample(200)["age"].tolist()
 
 

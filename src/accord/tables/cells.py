@@ -19,6 +19,8 @@ __all__ = [
     "as_text",
     "labels_from_text",
     "labels_from_typed",
+    "missing_numbers",
+    "numbers_by_policy",
     "numbers_from_text",
     "numbers_from_typed",
     "spellings",
@@ -92,11 +94,8 @@ def numbers_from_typed(cells: pa.Array, *, column: Column) -> _Floats:
     if not (whole or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise _wrong_type(kind, column=column)
     values = _floats(pc.cast(cells, pa.float64(), safe=False))
-    missing = _mask(pc.is_null(cells))
-    for token in column.missing:
-        with contextlib.suppress(ValueError):
-            number = float(token)
-            missing |= np.isnan(values) if np.isnan(number) else values == number
+    tokens = missing_numbers(column)
+    missing = _mask(pc.is_null(cells)) | np.isin(values, tokens) | (np.isnan(values) & np.isnan(tokens).any())
     readable = np.isfinite(values)
     if whole:
         readable &= np.abs(values) < _WHOLE_LIMIT
@@ -110,7 +109,27 @@ def _dates_from_typed(cells: pa.Array, *, column: Column) -> _Floats:
     if not (pa.types.is_date(cells.type) or pa.types.is_timestamp(cells.type)):
         raise _wrong_type(cells.type, column=column)
     values = numbers_from_stored_dates(cells, kind=column.kind)
-    return _by_policy(values, readable=np.isfinite(values), missing=_mask(pc.is_null(cells)), column=column)
+    return numbers_by_policy(
+        values, missing=_mask(pc.is_null(cells)) | np.isin(values, missing_numbers(column)), column=column
+    )
+
+
+def missing_numbers(column: Column) -> _Floats:
+    """Return the numbers, days or seconds that the texts which mean a missing cell write."""
+    if column.format is not None:
+        tokens = _texts([token.strip() for token in column.missing])
+        found = numbers_from_dates(tokens, pattern=column.format, kind=column.kind)
+        return found[np.isfinite(found)]
+    numbers = []
+    for token in column.missing:
+        with contextlib.suppress(ValueError):
+            numbers.append(float(token))
+    return np.array(numbers, dtype=np.float64)
+
+
+def numbers_by_policy(values: _Floats, *, missing: NDArray[np.bool_], column: Column) -> _Floats:
+    """Return numbers as the column's policy has them: what is not finite is unreadable, unless it is missing."""
+    return _by_policy(values, readable=np.isfinite(values), missing=missing, column=column)
 
 
 def spellings(column: Column) -> tuple[list[str], list[int]]:
