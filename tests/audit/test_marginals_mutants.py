@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -13,11 +14,11 @@ import pytest
 from accord.accounting import DiscreteGaussianLoss, DiscreteLaplaceLoss, ExponentialLoss, PrivacyAccountant, of_stages
 from accord.marginals import Column, Domain, MarginalLearner, MarginalModel
 from accord.marginals import learner as marginals_learner
+from accord.marginals import looks as _looks
 from accord.marginals import planning as _budget
 from accord.marginals import run as _run
 from accord.marginals.engine import CountingEngine, coded
 from accord.marginals.errors import grouped
-from accord.marginals.fit import Noisy
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.testing import ReplayRandomness
 
@@ -66,7 +67,7 @@ def spent(patch: Patch, domain: Domain) -> float:
         if kind is DiscreteLaplace:
             accountant.charge(DiscreteLaplaceLoss(2 / number, 2), times=times)
         elif kind is Exponential:
-            accountant.charge(ExponentialLoss(number * 2 / sensitivity), times=times)
+            accountant.charge(ExponentialLoss(number * 2 * _budget.HEAVIEST / sensitivity), times=times)
         elif axes:
             accountant.charge(DiscreteGaussianLoss(sigma=number), times=2 * times)
         else:
@@ -81,21 +82,21 @@ def test_the_true_learner_keeps_its_budget(monkeypatch: Patch, domain: Domain) -
 
 def halved_noise(patch: Patch) -> None:
     """The plan is made for the true noise, and half of it is drawn."""
-    gaussian = _run._Private.gaussian
+    gaussian = _looks.Look.gaussian
 
     def half(self: Any, step: Any, table: Any) -> Any:
         return gaussian(self, _budget.Step(step.what, step.noise, step.times, step.number / 2, step.moved), table)
 
-    patch.setattr(_run._Private, "gaussian", half)
+    patch.setattr(_looks.Look, "gaussian", half)
 
 
 def pairs_twice(patch: Patch) -> None:
-    gaussian = _run._Private.gaussian
+    gaussian = _looks.Look.gaussian
 
     def twice(self: Any, step: Any, table: Any) -> Any:
         return (gaussian(self, step, table) + gaussian(self, step, table)) / 2
 
-    patch.setattr(_run._Private, "gaussian", twice)
+    patch.setattr(_looks.Look, "gaussian", twice)
 
 
 def uncounted_choices(patch: Patch) -> None:
@@ -128,12 +129,12 @@ def test_a_mutant_goes_over_its_budget(monkeypatch: Patch, mutant: Callable[[Pat
 
 
 def test_laplace_noise_for_adding_or_removing_is_caught(monkeypatch: Patch) -> None:
-    laplace = _run._Private.laplace
+    laplace = _looks.Look.laplace
 
     def half(self: Any, step: Any, table: Any) -> Any:
         return laplace(self, _budget.Step(step.what, step.noise, step.times, step.number / 2, step.moved), table)
 
-    monkeypatch.setattr(_run._Private, "laplace", half)
+    monkeypatch.setattr(_looks.Look, "laplace", half)
     with pytest.raises(AssertionError, match="spend more than is promised"):
         spent(monkeypatch, FULL)
     monkeypatch.setattr(marginals_learner, "settled", lambda *_, **__: ())
@@ -149,11 +150,11 @@ TABLES = ((0,), (1,), (0, 1))
 BELIEFS = [np.array([3, 0]), np.array([0, 3]), np.array([0, 3, 0, 0])]
 
 
-def worst_ratio(patch: Patch, *, epsilon: Fraction) -> float:
-    """The largest privacy loss of `_Private.choice` over all neighbouring tables of three records."""
+def worst_ratio(patch: Patch, *, epsilon: Fraction, charged: int = _budget.HEAVIEST) -> float:
+    """The largest privacy loss of `Look.choice` over all neighbouring tables of three records."""
     plan: Any = None
     laws: dict[Any, dict[int, Fraction]] = {}
-    step = _budget.Step("choice", _budget.Noise.CHOICE, 1, epsilon, 2)
+    step = _budget.Step("choice", _budget.Noise.CHOICE, 1, epsilon, 2 * charged)
     current: list[Any] = []
 
     def select(self: Exponential, scores: Any, **_: Any) -> Any:
@@ -164,10 +165,8 @@ def worst_ratio(patch: Patch, *, epsilon: Fraction) -> float:
     for first, second in product(CELLS, CELLS):
         rows = (first, second, CELLS[0])
         current[:] = [rows]
-        look = _run._Private(
-            CountingEngine.of(coded(np.array(rows), SHAPE), SHAPE, total=3), plan, ReplayRandomness("x")
-        )
-        look.choice(step, look.scores(TABLES, BELIEFS, [0, 1, 2]))
+        look = _looks.Look(CountingEngine.of(coded(np.array(rows), SHAPE), SHAPE, total=3), plan, ReplayRandomness("x"))
+        look.choice(step, look.scores(TABLES, BELIEFS, [0, 1, 2], weight=_budget.HEAVIEST))
     worst = 0.0
     for one, other in product(laws, laws):
         if sum(left != right for left, right in zip(one, other, strict=True)) == 1:
@@ -185,6 +184,10 @@ def test_a_score_that_moves_twice_as_far_is_caught(monkeypatch: Patch) -> None:
     assert worst_ratio(monkeypatch, epsilon=Fraction(1)) > 1
 
 
+def test_weights_that_are_not_charged_are_caught(monkeypatch: Patch) -> None:
+    assert worst_ratio(monkeypatch, epsilon=Fraction(1), charged=1) > 1
+
+
 # --- replay: nothing but released numbers decides ---------------------------------------------------------------------
 
 
@@ -194,7 +197,7 @@ def same_on_neighbours(patch: Patch) -> bool:
     replay: list[Any] = []
 
     def frozen(name: str) -> None:
-        original = getattr(_run._Private, name)
+        original = getattr(_looks.Look, name)
 
         def run(self: Any, *arguments: Any) -> Any:
             if replay:
@@ -202,7 +205,7 @@ def same_on_neighbours(patch: Patch) -> bool:
             outputs.append(original(self, *arguments))
             return outputs[-1]
 
-        patch.setattr(_run._Private, name, run)
+        patch.setattr(_looks.Look, name, run)
 
     for name in ("laplace", "gaussian", "product", "choice"):
         frozen(name)
@@ -226,12 +229,12 @@ def test_the_true_learner_is_the_same_on_neighbours(monkeypatch: Patch) -> None:
 def test_a_count_that_goes_round_the_noise_is_caught(monkeypatch: Patch) -> None:
     take = _run.Run._take
 
-    def leaky(self: Any, look: Any, step: Any, table: Any, strength: float) -> None:
-        take(self, look, step, table, strength)
+    def leaky(self: Any, look: Any, step: Any, table: Any, level: Any = None) -> None:
+        take(self, look, step, table, level)
         true = look.counting.table(table)
         last = self._noisy[-1]
         counts = last.counts + 1e-3 * (true - last.counts)  # "a touch of smoothing"
-        self._noisy[-1] = Noisy(last.table, counts, last.deviations, last.strength)
+        self._noisy[-1] = replace(last, counts=counts)
 
     monkeypatch.setattr(_run.Run, "_take", leaky)
     assert not same_on_neighbours(monkeypatch)

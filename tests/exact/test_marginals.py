@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from accord.accounting import GaussianLoss, gaussian_composition, loss_of
 from accord.core import Records
 from accord.marginals import Column, Domain, MarginalLearner, NumericBinning
-from accord.marginals import run as _run
+from accord.marginals import looks as _looks
+from accord.marginals.coarse import Coarse, cell_of
 from accord.marginals.dense import DenseEngine
 from accord.marginals.engine import WHOLE, CountingEngine, coded, weights_of
-from accord.marginals.fit import Feature, Noisy, fit
-from accord.marginals.planning import LARGEST_SCORE, ROOT_2, Noise, total_epsilon
+from accord.marginals.fit import STRENGTH, Feature, Noisy, fit
+from accord.marginals.planning import HEAVIEST, LARGEST_SCORE, ROOT_2, Noise, total_epsilon
 from accord.marginals.tree import TreeEngine, junction_tree
 from accord.mechanisms import DiscreteGaussian, DiscreteLaplace, Exponential
 from accord.privacy import ApproxDP
@@ -49,7 +50,7 @@ def owners_of(units: Any) -> NDArray[np.int64]:
 
 def product_of(counting: CountingEngine, left: int, right: int) -> int:
     plan: Any = None
-    return _run._Private(counting, plan, ReplayRandomness("x"))._product(left, right, SCORES)
+    return _looks.Look(counting, plan, ReplayRandomness("x"))._product(left, right, SCORES)
 
 
 CELLS = list(product(*map(range, SHAPE)))
@@ -73,6 +74,41 @@ def test_a_replaced_record_moves_the_score_of_a_table_by_at_most_two(table: tupl
         scores = [int(np.abs(counted([row, CELLS[4]]).table(table) - belief).sum()) for row in (old, new)]
         largest = max(largest, abs(scores[0] - scores[1]))
     assert largest == 2
+
+
+LEVEL = Coarse((np.array([0, 1]), np.array([0, 1, 1]), np.array([0, 0])), 3)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_replaced_record_moves_a_coarse_table_and_its_weighted_score_no_further(table: tuple[int, ...]) -> None:
+    plan: Any = None
+
+    def looking(row: tuple[int, ...]) -> _looks.Look:
+        return _looks.Look(counted([row, CELLS[4]]), plan, ReplayRandomness("x")).at(LEVEL)
+
+    beliefs = np.random.default_rng(6).integers(-2, 3, size=(9, math.prod(LEVEL.shape[column] for column in table)))
+    for old, new in product(CELLS, CELLS):
+        first, second = looking(old), looking(new)
+        change = first.counting.table(table) - second.counting.table(table)
+        assert sorted(change[change != 0].tolist()) in ([], [-1, 1])
+        for belief in beliefs:
+            scores = [look.scores([table], [belief], [3], weight=HEAVIEST)[0] for look in (first, second)]
+            assert abs(scores[0] - scores[1]) <= 2 * HEAVIEST
+
+
+def test_choices_are_charged_for_the_heaviest_weight() -> None:
+    for domain in DOMAINS.values():
+        plan = MarginalLearner(domain, epsilon=1, delta=DELTA).plan(20_000)
+        assert all(step.moved == 2 * HEAVIEST for step in plan.steps if step.noise is Noise.CHOICE)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_coarse_table_is_a_sum_of_cells_of_the_fine_one(table: tuple[int, ...]) -> None:
+    fine = counted(np.random.default_rng(9).integers(0, SHAPE, size=(300, 3)))
+    coarse = fine.grouped(LEVEL.maps, LEVEL.shape).table(table)
+    cells = cell_of(table, LEVEL.maps, LEVEL.shape)
+    one = Noisy(table, coarse.astype(float), np.ones(len(coarse)), cell_of=cells)
+    np.testing.assert_array_equal(one.means(fine.table(table).astype(float)), coarse)
 
 
 def test_a_replaced_record_moves_a_product_by_at_most_what_the_plan_says() -> None:
@@ -230,7 +266,7 @@ def test_what_comes_out_depends_on_released_numbers_alone(monkeypatch: pytest.Mo
     replay: list[Any] = []
 
     def frozen(name: str) -> None:
-        original = getattr(_run._Private, name)
+        original = getattr(_looks.Look, name)
 
         def run(self: Any, *arguments: Any) -> Any:
             if replay:
@@ -238,7 +274,7 @@ def test_what_comes_out_depends_on_released_numbers_alone(monkeypatch: pytest.Mo
             outputs.append(original(self, *arguments))
             return outputs[-1]
 
-        monkeypatch.setattr(_run._Private, name, run)
+        monkeypatch.setattr(_looks.Look, name, run)
 
     for name in ("laplace", "gaussian", "product", "choice"):
         frozen(name)
@@ -390,13 +426,18 @@ def test_the_fit_solves_its_problem(kind: Any) -> None:
         truth = total * summed(law, table)
         deviations = np.full(truth.size, 12.0)
         noisy.append(Noisy(table, truth + 12 * generator.standard_normal(truth.size), deviations))
+    together = np.array([0, 1, 2, 2, 1, 0])  # cells of (0, 2) that were counted together
+    sums = total * np.bincount(together, weights=summed(law, (0, 2))) + np.array([5, -9, 4])
+    noisy.append(Noisy((0, 2), sums, np.full(3, 12.0), cell_of=together))
     values = np.outer([-1, 0, 2], [1, -2, 0, 1]).ravel().astype(float)
     feature = Feature((0, 1), values, float(total * values @ summed(law, (0, 1))) + 20, 30.0)
     engine = kind(shape, tuple(one.table for one in noisy))
     fitted = fit(engine, noisy, total=total, features=[feature], iterations=2000)
     tables = engine.solve(fitted.potentials)[1]
     for one, table, multiplier in zip(noisy, tables, fitted.multipliers, strict=True):
-        np.testing.assert_allclose(total * table, one.counts - 0.2 * one.deviations * multiplier, atol=0.05)
+        np.testing.assert_allclose(
+            total * one.means(table), one.counts - STRENGTH * one.deviations * multiplier, atol=0.05
+        )
     # The feature's own multiplier is what the potential of its table has beyond that of the noisy counts.
     weight = (fitted.potentials[0] - fitted.multipliers[0]) @ values / (values @ values)
     assert total * values @ tables[0] == pytest.approx(feature.total - 1e-4 * 30.0**2 * weight, abs=0.1)

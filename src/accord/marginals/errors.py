@@ -36,6 +36,7 @@ _MOST_SLOTS = 2048
 _LEAST_COUNT = 1e-3
 _MEAN_SIZE = math.sqrt(2 / math.pi)
 _RATES = np.linspace(0.0, 0.98, 50)
+_FEWEST_HALVED, _MOST_HALVED = 4, 16
 _NOISE = 2.0
 """Up to so many deviations a sum says nothing: noise alone is above it with a chance of 1 in 40."""
 
@@ -143,7 +144,8 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
     else:
         values, rest = counted[: column.values], counted[column.values :]
         falling = _with_falling_tails(values, deviation, threshold)
-        group_of = _runs(falling, threshold=threshold, most=most - len(rest))
+        runs = _halves if column.kind is ColumnKind.NUMBER else _runs
+        group_of = runs(falling, threshold=threshold, most=most - len(rest))
         group_of = np.concatenate([group_of, np.full(len(rest), group_of[-1] + 1)])
         counted = np.concatenate([falling, rest])
     group_of = _with_noise_elsewhere(group_of, counted, kept)
@@ -178,7 +180,7 @@ def grouped_cells(cells: Cells, *, missing: bool, threshold: float, most: int, t
     if missing and counts[-1] <= _NOISE * deviations[-1] < total / 2:
         counts[-1] = 0.0
     least = threshold * float(np.median(deviations[:values]))
-    group_of = _runs(counts[:values], threshold=least, most=most - missing)
+    group_of = _halves(counts[:values], threshold=least, most=most - missing)
     group_of = np.concatenate([group_of, np.full(int(missing), group_of[-1] + 1)]).astype(np.int64)
     law = nearest_law_of_some(counts, counts > 0) if (counts > 0).any() else np.full(len(counts), 1 / len(counts))
     sums = np.bincount(group_of, weights=law)
@@ -250,6 +252,19 @@ def _rare_together(counts: Floats, threshold: float) -> Ints:
     group_of = np.cumsum(~rare) - 1
     group_of[rare] = group_of.max() + 1
     return group_of.astype(np.int64)
+
+
+def _halves(counts: Floats, *, threshold: float, most: int) -> Ints:
+    """Return runs none of which goes over the middle of the counts: there tables of coarse groups are cut."""
+    if not _FEWEST_HALVED <= most <= _MOST_HALVED or len(counts) <= most:
+        return _runs(counts, threshold=threshold, most=most)
+    steps = np.cumsum(np.maximum(counts, 0.0))
+    cut = int(np.argmin(np.abs(steps - steps[-1] / 2))) + 1
+    sides = [(counts[:cut], most - most // 2), (counts[cut:], most // 2)]
+    if not all(len(side) and side.sum() >= threshold for side, _ in sides):
+        return _runs(counts, threshold=threshold, most=most)
+    low, high = (_runs(side, threshold=threshold, most=room) for side, room in sides)
+    return np.concatenate([low, high + low[-1] + 1])
 
 
 def _runs(counts: Floats, *, threshold: float, most: int) -> Ints:
@@ -418,7 +433,7 @@ def model_errors(
 
 def measured_pairs(noisy: Sequence[Noisy]) -> list[tuple[int, int]]:
     """Return the pairs of columns that some measured table holds, in order."""
-    return sorted({pair for one in noisy for pair in combinations(one.table, 2)})
+    return sorted({pair for one in noisy if one.cell_of is None for pair in combinations(one.table, 2)})
 
 
 def _together(table: tuple[int, ...], noisy: Sequence[Noisy], shape: Sequence[int]) -> tuple[Floats, Floats]:
@@ -426,7 +441,7 @@ def _together(table: tuple[int, ...], noisy: Sequence[Noisy], shape: Sequence[in
     cells = math.prod(shape[column] for column in table)
     precision, sums = np.zeros(cells), np.zeros(cells)
     for one in noisy:
-        if not set(table) <= set(one.table):
+        if one.cell_of is not None or not set(table) <= set(one.table):
             continue
         over = tuple(axis for axis, column in enumerate(one.table) if column not in table)
         whole = [shape[column] for column in one.table]

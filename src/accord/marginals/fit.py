@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["STRENGTH", "Engine", "Feature", "Fitted", "Noisy", "fit"]
 
 Floats = NDArray[np.float64]
-STRENGTH = 0.2
+STRENGTH = 0.15
 _FEATURE_STRENGTH = 1e-4
 
 
@@ -37,12 +37,37 @@ class Engine(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Noisy:
-    """A measured table: counts, flat, the standard deviation of each one's noise, and the weight of the entropy."""
+    """A measured table.
+
+    Parameters
+    ----------
+    table
+        Its columns.
+    counts, deviations
+        Noisy counts, flat, and the standard deviation of each one's noise.
+    strength
+        The weight of the entropy.
+    cell_of
+        Which of the counts each cell of the table adds to, where cells were counted together; None where each has its
+        own.
+
+    """
 
     table: tuple[int, ...]
     counts: Floats
     deviations: Floats
     strength: float = STRENGTH
+    cell_of: NDArray[np.int64] | None = None
+
+    def means(self, law: Floats) -> Floats:
+        """Return the probabilities of what was counted, from those of the table's cells."""
+        if self.cell_of is None:
+            return law
+        return np.bincount(self.cell_of, weights=law, minlength=len(self.counts)).astype(np.float64)
+
+    def spread(self, factors: Floats) -> Floats:
+        """Return the log factor of each cell, from those of what was counted."""
+        return factors if self.cell_of is None else factors[self.cell_of]
 
 
 @final
@@ -115,7 +140,7 @@ def fit(
     def potentials(point: Floats) -> list[Floats]:
         sums = [np.zeros(math.prod(engine.shape[column] for column in table)) for table in engine.tables]
         for one, low, high in zip(noisy, ends[:-1], ends[1:], strict=True):
-            sums[places[one.table]] += point[low:high]
+            sums[places[one.table]] += one.spread(point[low:high])
         for feature, weight in zip(features, point[ends[-1] :], strict=True):
             sums[places[feature.table]] += weight * feature.values
         return sums
@@ -125,7 +150,7 @@ def fit(
         log_total, tables = engine.solve(potentials(point))
         means = np.concatenate(
             [
-                *(tables[places[one.table]] for one in noisy),
+                *(one.means(tables[places[one.table]]) for one in noisy),
                 [float(one.values @ tables[places[one.table]]) for one in features],
             ]
         )

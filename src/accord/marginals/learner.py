@@ -37,7 +37,7 @@ _TRIPLES = Fraction(1, 4)
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class MarginalLearner:
-    """Measure tables of one to three columns with noise, and fit the law of greatest entropy to them.
+    """Measure tables of one to six columns with noise, and fit the law of greatest entropy to them.
 
     The plan is made from public facts before a record is read: the domain, n, epsilon and delta. Few cells for n
     epsilon: the table of all columns in one go. Otherwise each column is measured, rare codes are put together, and

@@ -21,6 +21,7 @@ __all__ = [
     "CHOSEN",
     "EDGE",
     "FULL",
+    "HEAVIEST",
     "LARGEST_SCORE",
     "PRODUCTS",
     "RARE",
@@ -193,6 +194,8 @@ SCORE = 2
 """Standard scores are in halves."""
 LARGEST_SCORE = 2 * SCORE
 """They are cut off at two."""
+HEAVIEST = 4
+"""The largest weight of a score; the others are smaller whole numbers. Every choice is charged for it."""
 
 
 @final
@@ -317,9 +320,10 @@ _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
 _LEAST_NUMBER_GROUPS = 6
 _LARGEST_SHARE = 0.07
-_SHARE_ONES, _SHARE_CELLS, _SHARE_WIDE, _SHARE_NUMBERS, _SHARE_CHOICES = 0.06, 0.2, 0.35, 0.15, 0.1
+_SHARE_ONES, _SHARE_CELLS, _SHARE_WIDE, _SHARE_NUMBERS, _SHARE_CHOICES = 0.2, 0.2, 0.35, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
+_PART_COARSE, _FEW_COARSE = 0.12, 2
 _MOST_PRODUCTS = 12
 _SHARE_TREE = 0.3
 _SHARE_KNOWN, _MOST_OF_FEW = 0.12, 16
@@ -392,7 +396,8 @@ class _Shares:
         return Step(what, Noise.NUMBER, times, Fraction(deviation), moved)
 
     def choice(self, what: str, share: float, *, times: int) -> Step:
-        return Step(what, Noise.CHOICE, times, Fraction(_ROOT_8 * math.sqrt(share * self.rho / times)), 2 * self.whole)
+        epsilon = Fraction(_ROOT_8 * math.sqrt(share * self.rho / times))
+        return Step(what, Noise.CHOICE, times, epsilon, 2 * self.whole * HEAVIEST)
 
 
 def column_name(column: Column) -> str:
@@ -417,7 +422,8 @@ def _most_groups(domain: Domain, *, max_cells: int) -> int | None:
 
 def _number_groups(steps: Sequence[Step], *, units: int) -> int:
     """Return g such that the noise of a table of g^2 cells, of average deviation, has the largest share allowed."""
-    noise = [float(step.number) for step in steps if step.noise is Noise.GAUSSIAN and not step.single]
+    tables = [step for step in steps if step.noise is Noise.GAUSSIAN and not step.single]
+    noise = [float(step.number) for step in tables if step.what != CHOSEN or any(one.what == TREE for one in tables)]
     if not noise:
         return _ROUND_GROUPS
     deviation = sum(noise) / len(noise)
@@ -466,9 +472,9 @@ def _pair_steps(domain: Domain, budget: _Shares, groups: int, *, units: int, tri
     left = 1 - share
     if numbers > 1:
         left -= _SHARE_NUMBERS
-    chosen = _chosen_steps(shape, budget, share=triples * left, units=units) if triples > 0 else []
-    if chosen:
-        left -= triples * left
+    share, times = _chosen(shape, budget, share=triples * left, units=units) if triples > 0 else (0.0, 0)
+    chosen = _rounds(budget, share, times) if times else []
+    left -= share
     for table, deviation in zip(pairs, _pair_deviations(sizes_of(shape, pairs), left, budget), strict=True):
         steps.append(Step(pair_name(domain, table), Noise.GAUSSIAN, 1, Fraction(deviation), budget.whole))
     return [*steps, *_number_steps(numbers, budget), *chosen]
@@ -485,14 +491,17 @@ def _number_steps(numbers: int, budget: _Shares) -> list[Step]:
     ]
 
 
-def _chosen_steps(shape: tuple[int, ...], budget: _Shares, *, share: float, units: int) -> list[Step]:
-    """Return as many choices as there are columns, as long as so many triples may be worth it."""
+def _chosen(shape: tuple[int, ...], budget: _Shares, *, share: float, units: int) -> tuple[float, int]:
+    """Return a share of the budget and how many choices: as many as there are columns, if triples may be worth it.
+
+    Where none is, a few choices, by less of the budget, of tables at coarse groups.
+    """
     sizes = sorted(sizes_of(shape, list(combinations(range(len(shape)), 3))))
     for rounds in range(min(len(shape), len(sizes)), 0, -1):
         deviation = math.sqrt(rounds / (share * (1 - _SHARE_CHOICES) * budget.rho))
         if expected_error(sizes[rounds - 1], deviation, units=units) <= _MOST_EXPECTED:
-            return _rounds(budget, share, rounds)
-    return []
+            return share, rounds
+    return (share * _PART_COARSE, _FEW_COARSE) if sizes else (0.0, 0)
 
 
 def _rounds(budget: _Shares, share: float, times: int) -> list[Step]:

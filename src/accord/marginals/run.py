@@ -1,20 +1,20 @@
-"""One release: the planned steps, in order. All that touches records is a method of `_Private`."""
+"""One release: the planned steps, in order. All that touches records is a method of `Look`."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, pairwise
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accord.core.release import named
 from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.marginals.binning import NumericBinning
 from accord.marginals.cells import Cells, learn_cells
-from accord.marginals.dense import DenseEngine, Tables
+from accord.marginals.coarse import Coarse, cell_of, coarse_tables
+from accord.marginals.dense import DenseEngine
 from accord.marginals.domain import Column, ColumnKind, Domain
 from accord.marginals.engine import MOST_CELLS, CountingEngine, coded, in_batches
 from accord.marginals.errors import (
@@ -29,6 +29,7 @@ from accord.marginals.errors import (
 )
 from accord.marginals.fit import STRENGTH, Feature, Fitted, Noisy, fit
 from accord.marginals.grid import Grid
+from accord.marginals.looks import Look
 from accord.marginals.model import MarginalModel
 from accord.marginals.placing import even_levels
 from accord.marginals.planning import (
@@ -36,10 +37,10 @@ from accord.marginals.planning import (
     CHOSEN,
     EDGE,
     FULL,
+    HEAVIEST,
     LARGEST_SCORE,
     PRODUCTS,
     RARE,
-    ROOT_2,
     SCORE,
     SQUARES,
     TREE,
@@ -48,21 +49,27 @@ from accord.marginals.planning import (
     column_name,
     expected_error,
     pair_name,
+    sizes_of,
 )
 from accord.marginals.tree import GrowingTree, TreeEngine
-from accord.noise.discrete_gaussian import DiscreteGaussian
-from accord.noise.discrete_laplace import DiscreteLaplace
-from accord.noise.exponential import Exponential
 
 __all__ = ["Run"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
+Candidate = tuple[int, tuple[int, ...]]
+"""A table, and the level of its groups: 0 where nothing is put together."""
 _MOST_EXPECTED = 0.25
 _ITERATIONS, _LEAST_ITERATIONS, _LAST_ITERATIONS = 60, 200, 1000
 _REFITS = 12
 _OFTEN = 40
+_BESIDE, _BESIDE_WEIGHT = 4, 1
+"""At every so manieth refit tables of many columns at coarse groups may be chosen too; their scores weigh less."""
+_RARELY = 20
+_WIDEST = 3
+_AGAIN: Candidate = (0, ())
+"""Stands for the pair that is measured again where no table is worth more."""
 _FEWEST_DRAWN, _MOST_DRAWN = 20_000, 200_000
 _MOST_OF_TRIPLES = 20
 _AT_ONCE = MOST_CELLS // 4
@@ -73,57 +80,15 @@ _MOST_STRENGTH = 10.0
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Private:
-    """Every look at the records, each by a mechanism. The steps are the plan's."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scored:
+    """The score of a table that may be chosen, and its counts by the model."""
 
-    counting: CountingEngine
-    plan: MarginalPlan
-    randomness: PrivateRandomness
+    score: int
+    belief: Ints
 
-    def laplace(self, step: Step, table: tuple[int, ...]) -> Floats:
-        mechanism = DiscreteLaplace(sensitivity=2 * self.plan.whole, scale=step.number)
-        with named(step.what):
-            released = mechanism.release(self.counting.table(table), randomness=self.randomness)
-        return np.asarray(released.value, dtype=np.float64)
 
-    def gaussian(self, step: Step, table: tuple[int, ...]) -> Floats:
-        mechanism = DiscreteGaussian(sensitivity=ROOT_2 * self.plan.whole, sigma=step.number)
-        counts, delta = self.counting.table(table), self.plan.promised.delta
-        with named(step.what):
-            released = mechanism.release(counts, delta=delta, randomness=self.randomness)
-        return np.asarray(released.value, dtype=np.float64)
-
-    def product(self, step: Step, left: int, right: int, scores: Sequence[Ints]) -> float:
-        mechanism = DiscreteGaussian(sensitivity=step.moved, sigma=step.number)
-        value = self._product(left, right, scores)
-        with named(step.what):
-            released = mechanism.release(value, delta=self.plan.promised.delta, randomness=self.randomness)
-        return float(np.asarray(released.value))
-
-    def _product(self, left: int, right: int, scores: Sequence[Ints]) -> int:
-        """Return the weighted sum of the products of two columns' scores."""
-        if left == right:
-            return int((self.counting.table((left,)) * scores[left] ** 2).sum())
-        table = self.counting.table((left, right)).reshape(len(scores[left]), len(scores[right]))
-        return int(scores[left] @ table @ scores[right])
-
-    def scores(
-        self, tables: Sequence[tuple[int, ...]], believed: Sequence[Ints], handicaps: Sequence[int]
-    ) -> list[int]:
-        """Return the score of each table: the L1 distance from what is believed, less a public handicap."""
-        return [
-            int(np.abs(counts - belief).sum()) - handicap
-            for counts, belief, handicap in zip(self.counting.count(tables), believed, handicaps, strict=True)
-        ]
-
-    def choice(self, step: Step, scores: Sequence[int]) -> int:
-        """Return a position; a high score is likelier. Every call is charged."""
-        mechanism = Exponential(sensitivity=step.moved, epsilon=step.number)
-        with named(step.what):
-            chosen = mechanism.select(scores, randomness=self.randomness).value
-        assert isinstance(chosen, int)  # noqa: S101 - a choice always answers
-        return chosen
+_NOTHING = _Scored(0, np.zeros(0, dtype=np.int64))
 
 
 @final
@@ -157,7 +122,7 @@ class Run:
     def model(self, counting: CountingEngine) -> MarginalModel:
         """Take all steps and return the model."""
         self._total = counting.total
-        look = _Private(counting, self._plan, self._randomness)
+        look = Look(counting, self._plan, self._randomness)
         if self._plan.mode == "full":
             self._full(look)
         else:
@@ -171,7 +136,7 @@ class Run:
         assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
         return MarginalModel(
             domain=self._domain,
-            measured=tuple(one.table for one in self._noisy),
+            measured=tuple(dict.fromkeys(one.table for one in self._noisy if one.cell_of is None)),
             total=self._plan.units,
             _engine=self._engine,
             _potentials=self._fitted.potentials,
@@ -205,7 +170,7 @@ class Run:
         if self._progress is not None:
             self._progress(self._done, sum(step.times for step in self._plan.steps), what)
 
-    def _full(self, look: _Private) -> None:
+    def _full(self, look: Look) -> None:
         step = self._step(FULL)
         columns = list(self._domain.columns)
         for place, column in enumerate(columns):
@@ -236,7 +201,7 @@ class Run:
         self._fitted = Fitted(potentials=(np.log(law),), multipliers=())
         self._tell(FULL)
 
-    def _ones(self, look: _Private) -> _Private:
+    def _ones(self, look: Look) -> Look:
         """Count each column, find its cells, and put rare ones together; return a look at the records in groups."""
         columns, groupings = list(self._domain.columns), []
         runs: dict[int, Ints] = {}
@@ -263,9 +228,9 @@ class Run:
         for place, grouping in enumerate(groupings):
             self._noisy.append(Noisy((place,), grouping.counts, grouping.deviations))
         counting = look.counting.in_runs(runs).grouped([grouping.group_of for grouping in groupings], self._shape)
-        return _Private(counting.recoded(), look.plan, look.randomness)
+        return Look(counting.recoded(), look.plan, look.randomness)
 
-    def _of_codes(self, look: _Private, place: int, column: Column) -> Grouping:
+    def _of_codes(self, look: Look, place: int, column: Column) -> Grouping:
         step, plan = self._step(column_name(column)), self._plan
         deviation = float(step.number)
         counts = look.gaussian(step, (place,))
@@ -280,12 +245,12 @@ class Run:
             total=self._total,
         )
 
-    def _cells(self, look: _Private, place: int, column: Column, grid: Grid) -> Cells:
+    def _cells(self, look: Look, place: int, column: Column, grid: Grid) -> Cells:
         """Count the cells of a grid as often as the plan says, each time finer where records are."""
         step = self._step(column_name(column))
 
         def measure(starts: Ints) -> Floats:
-            here = _Private(
+            here = Look(
                 look.counting.in_runs({place: np.append(starts, [grid.size] * grid.missing)}),
                 look.plan,
                 look.randomness,
@@ -296,17 +261,19 @@ class Run:
 
         return learn_cells(grid, measure, deviations=[float(step.number)] * step.times, total=self._total)
 
-    def _pairs(self, look: _Private) -> None:
+    def _pairs(self, look: Look) -> None:
         for table in combinations(range(self._domain.dimension), 2):
             step = self._step(pair_name(self._domain, table))
-            self._take(look, step, table, STRENGTH)
+            self._take(look, step, table)
 
-    def _take(self, look: _Private, step: Step, table: tuple[int, ...], strength: float) -> None:
+    def _take(self, look: Look, step: Step, table: tuple[int, ...], level: Coarse | None = None) -> None:
         counts = look.gaussian(step, table)
-        self._noisy.append(Noisy(table, counts, np.full(len(counts), float(step.number)), strength))
+        deviations = np.full(len(counts), float(step.number))
+        cells = None if level is None else cell_of(table, level.maps, level.shape)
+        self._noisy.append(Noisy(table, counts, deviations, STRENGTH, cells))
         self._tell(step.what)
 
-    def _numbers(self, look: _Private) -> None:
+    def _numbers(self, look: Look) -> None:
         """Measure how numbers spread and go together: products of standard scores, a function of the groups."""
         squares, products = self._plan.step(SQUARES), self._plan.step(PRODUCTS)
         if squares is None or products is None:
@@ -341,7 +308,7 @@ class Run:
                 found[place][-1] = 0
         return found
 
-    def _tree(self, look: _Private) -> None:
+    def _tree(self, look: Look) -> None:
         """Choose and measure pairs that join all columns, those first that depend most."""
         choice, chosen = self._plan.step(EDGE), self._plan.step(TREE)
         if choice is None or chosen is None:
@@ -355,64 +322,118 @@ class Run:
         for some in in_batches(pairs, shape, most=_AT_ONCE):
             beliefs = [np.rint(self._total * np.outer(laws[a], laws[b]).ravel()).astype(np.int64) for a, b in some]
             handicaps = [round(deviation * _MEAN_SIZE * len(belief)) for belief in beliefs]
-            scores += look.scores(some, beliefs, handicaps)
+            scores += look.scores(some, beliefs, handicaps, weight=HEAVIEST)
         part = list(range(len(shape)))
         for _ in range(chosen.times):
             open_ = [place for place, (a, b) in enumerate(pairs) if part[a] != part[b]]
             left, right = pairs[open_[look.choice(choice, [scores[place] for place in open_])]]
             self._tell(EDGE)
-            self._take(look, chosen, (left, right), STRENGTH)
+            self._take(look, chosen, (left, right))
             part = [part[left] if one == part[right] else one for one in part]
 
-    def _rounds(self, look: _Private) -> None:
+    def _rounds(self, look: Look) -> None:
         choice, chosen = self._plan.step(CHOICE), self._plan.step(CHOSEN)
         if choice is None or chosen is None:
             return
+        levels = Coarse.levels(self._domain.columns, self._groupings)
+        looks = [look, *(look.at(level) for level in levels)]
         refits = min(chosen.times, _REFITS)
         ends = [round(chosen.times * done / refits) for done in range(1, refits + 1)]
         for done, (begin, end) in enumerate(pairwise([0, *ends])):
             self._refit(_ITERATIONS)
-            if not self._round(look, choice, chosen, times=end - begin, progress=done / refits):
-                return
+            self._round(looks, levels, choice, chosen, times=end - begin, done=done)
 
-    def _round(self, look: _Private, choice: Step, chosen: Step, *, times: int, progress: float) -> bool:
-        """Choose tables that the model as it is fits worst, and measure each; return whether there was one."""
-        shape, deviation = self._shape, float(chosen.number)
-        growing = GrowingTree(shape, [one.table for one in self._noisy])
-        tables = self._candidates(deviation, growing, progress)
-        if not tables:
-            return False
-        believed: dict[tuple[int, ...], Ints] = {}
-        scores: dict[tuple[int, ...], int] = {}
-        sample = self._sample()
-        for some in in_batches(tables, shape, most=_AT_ONCE):
-            beliefs = sample.count(some)
-            handicaps = [round(_noise(belief, deviation, self._total / sample.total)) for belief in beliefs]
-            beliefs = [belief * self._total // sample.total for belief in beliefs]
-            believed.update(zip(some, beliefs, strict=True))
-            scores.update(zip(some, look.scores(some, beliefs, handicaps), strict=True))
+    def _round(
+        self, looks: Sequence[Look], levels: Sequence[Coarse], choice: Step, chosen: Step, *, times: int, done: int
+    ) -> None:
+        """Choose tables that the model as it is fits worst, and measure each, or a measured pair again."""
+        deviation, progress = float(chosen.number), done / min(chosen.times, _REFITS)
+        growing = GrowingTree(self._shape, [one.table for one in self._noisy])
+        plain = self._candidates(deviation, growing, progress)
+        beside = self._beside(levels, deviation, growing, progress) if done % _BESIDE == 0 or not plain else ()
+        scored = self._scored(looks, levels, (plain, beside), choice=choice, deviation=deviation)
         for taken in range(times):
-            if taken and taken % max(1, len(shape) // _OFTEN) == 0:
-                tables = tuple(table for table in self._candidates(deviation, growing, progress) if table in scores)
-            if not tables:
-                return True
-            table = tables[look.choice(choice, [scores[one] for one in tables])]
+            if taken and taken % max(1, len(self._shape) // _OFTEN) == 0:
+                fit_in = {*self._candidates(deviation, growing, progress), *beside, _AGAIN}
+                scored = {one: found for one, found in scored.items() if one in fit_in}
+            scored = scored or {_AGAIN: _NOTHING}
+            names = list(scored)
+            level, table = names[looks[0].choice(choice, [scored[one].score for one in names])]
             self._tell(CHOICE)
-            self._take(look, chosen, table, STRENGTH)
-            if len(table) > 2:
-                last = self._noisy[-1]
-                strength = _strength(last.counts, believed[table], deviation)
-                self._noisy[-1] = Noisy(last.table, last.counts, last.deviations, strength)
-            for left, right in combinations(table, 2):
-                growing.take(left, right)
-            tables = tuple(one for one in tables if one != table)
-        return True
+            if (level, table) == _AGAIN:
+                self._take(looks[0], chosen, self._noisiest())
+                continue
+            belief = scored.pop((level, table)).belief
+            grown = growing.with_table(table)
+            if len(table) <= _WIDEST or self._fits(grown):
+                growing = grown
+                self._take(looks[level], chosen, table, levels[level - 1] if level else None)
+                self._weaken(belief)
 
-    def _sample(self) -> CountingEngine:
+    def _noisiest(self) -> tuple[int, ...]:
+        """Return the measured pair that gains most from being measured again: by its cells and the noise left in it."""
+        precision: dict[tuple[int, ...], float] = {}
+        for one in self._noisy:
+            if len(one.table) == 2:
+                precision[one.table] = precision.get(one.table, 0.0) + float(np.mean(one.deviations)) ** -2
+        sizes = sizes_of(self._shape, list(precision))
+        gains = [size * each**-1.5 for size, each in zip(sizes, precision.values(), strict=True)]
+        return list(precision)[int(np.argmax(gains))]
+
+    def _fits(self, growing: GrowingTree) -> bool:
+        return math.prod(self._shape) <= self._max_cells or growing.cells <= 2 * self._tree_cells
+
+    def _weaken(self, belief: Ints) -> None:
+        """Give the last table, if it is one of three columns or more, the weight of the entropy that its noise asks."""
+        last = self._noisy[-1]
+        if len(last.table) > 2:
+            strength = _strength(last.counts, belief, float(last.deviations[0]))
+            self._noisy[-1] = replace(last, strength=strength)
+
+    def _scored(
+        self,
+        looks: Sequence[Look],
+        levels: Sequence[Coarse],
+        tables: tuple[Sequence[Candidate], Sequence[Candidate]],
+        *,
+        choice: Step,
+        deviation: float,
+    ) -> dict[Candidate, _Scored]:
+        """Return the weighted score of each table, and what the model believes of it.
+
+        Those of many columns, the second of ``tables``, have a handicap by which all of them together, if none shows
+        more than noise, are chosen a twentieth as often as one table of score 0. Where they are alone, that is a pair
+        that is measured again.
+        """
+        plain, beside = tables
+        found = {} if plain else {_AGAIN: _NOTHING}
+        many = round(2 * choice.moved / float(choice.number) * math.log(_RARELY * max(1, len(beside))))
+        least = _BESIDE_WEIGHT if plain else HEAVIEST
+        for some, most, weight, gate in ((plain, _MOST_DRAWN, HEAVIEST, 0), (beside, _FEWEST_DRAWN, least, many)):
+            sample = self._sample(most) if some else None
+            for level in sorted({level for level, _ in some}):
+                assert sample is not None  # noqa: S101 - there are tables
+                coarse = levels[level - 1] if level else None
+                shape = coarse.shape if coarse else self._shape
+                counting = sample.grouped(coarse.maps, shape).recoded() if coarse else sample
+                asked = [table for one, table in some if one == level]
+                for batch in in_batches(asked, shape, most=_AT_ONCE):
+                    drawn = counting.count(batch)
+                    scale = self._total / sample.total
+                    handicaps = [round(_noise(one, deviation, scale)) for one in drawn]
+                    beliefs = [one * self._total // sample.total for one in drawn]
+                    scores = looks[level].scores(batch, beliefs, handicaps, weight=weight)
+                    found.update(
+                        ((level, table), _Scored(score - gate, belief))
+                        for table, score, belief in zip(batch, scores, beliefs, strict=True)
+                    )
+        return found
+
+    def _sample(self, most: int) -> CountingEngine:
         """Return records of the model as it is, of a public number, drawn by public randomness."""
         assert self._engine is not None and self._fitted is not None  # noqa: S101, PT018 - set by the refit
         generator = SharedRandomness(len(self._noisy)).stream("scores")
-        size = min(max(self._plan.units, _FEWEST_DRAWN), _MOST_DRAWN)
+        size = min(max(self._plan.units, _FEWEST_DRAWN), most)
         groups = self._engine.sample(self._fitted.potentials, size, even_levels, generator)
         return CountingEngine.of(coded(groups, self._shape), self._shape, total=size)
 
@@ -420,13 +441,13 @@ class Run:
     def _shape(self) -> tuple[int, ...]:
         return tuple(grouping.groups for grouping in self._groupings)
 
-    def _candidates(self, deviation: float, growing: GrowingTree, progress: float) -> Tables:
+    def _candidates(self, deviation: float, growing: GrowingTree, progress: float) -> tuple[Candidate, ...]:
         """Return tables that may be chosen: small enough for n, and for the model; by released numbers only."""
         shape = self._shape
-        known = {one.table for one in self._noisy}
+        known = {one.table for one in self._noisy if one.cell_of is None}
         pairs = {table for table in known if len(table) == 2}
         room = self._room(progress, [one.table for one in self._noisy])
-        costs = growing.costs() if math.prod(shape) > self._max_cells else np.zeros((len(shape), len(shape)))
+        costs = self._costs(growing)
         ways = (3,) if self._plan.mode == "pairs" else (2, 3) if len(shape) <= _MOST_OF_TRIPLES else (2,)
         found = []
         for way in ways:
@@ -439,7 +460,29 @@ class Run:
                 near = way == 2 or sum(pair in pairs for pair in combinations(table, 2)) > 1
                 added = max(costs[pair] for pair in combinations(table, 2))
                 if near and growing.cells + added <= max(room, cells):
-                    found.append(table)
+                    found.append((0, table))
+        return tuple(found)
+
+    def _costs(self, growing: GrowingTree) -> Floats:
+        few = math.prod(self._shape) <= self._max_cells
+        return np.zeros((len(self._shape), len(self._shape))) if few else growing.costs()
+
+    def _beside(
+        self, levels: Sequence[Coarse], deviation: float, growing: GrowingTree, progress: float
+    ) -> tuple[Candidate, ...]:
+        """Return tables of many columns, at coarse groups, that may be chosen: as small as others must be."""
+        shapes = [self._shape, *(level.shape for level in levels)]
+        known = {one.table for one in self._noisy if len(one.table) > 2}
+        room = self._room(progress, [one.table for one in self._noisy])
+        costs = self._costs(growing)
+        found = []
+        for level, table in coarse_tables(levels, self._shape):
+            cells = math.prod(shapes[level][column] for column in table)
+            fine = math.prod(self._shape[column] for column in table)
+            added = sum(costs[pair] for pair in combinations(table, 2)) + fine
+            small = expected_error(cells, deviation, units=self._total) <= _MOST_EXPECTED
+            if small and table not in known and growing.cells + added <= room:
+                found.append((level, table))
         return tuple(found)
 
     def _room(self, progress: float, tables: Sequence[tuple[int, ...]]) -> float:

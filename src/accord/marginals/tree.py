@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -151,6 +152,13 @@ class GrowingTree:
     def cells(self) -> float:
         """Number of cells of all cliques together."""
         return float(self._cells.sum())
+
+    def with_table(self, table: Iterable[int]) -> "GrowingTree":
+        """Return a tree that holds all pairs of some columns, and so a clique of all of them."""
+        found = deepcopy(self)
+        for left, right in combinations(table, 2):
+            found.take(left, right)
+        return found
 
     def costs(self) -> NDArray[np.float64]:
         """Return how many cells each pair of columns would add, shape (d, d)."""
