@@ -6,7 +6,7 @@ tables in the same order; a mutant of each step between the mechanisms is notice
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import pytest
 
 from accord.accounting import of_stages
 from accord.marginals import Column, Domain, Grid, MarginalLearner, MarginalModel
+from accord.marginals import looks as _looks
 from accord.marginals import run as _run
 from accord.marginals.engine import CountingEngine, coded
-from accord.marginals.fit import Noisy
 from accord.marginals.placing import even_levels
 from accord.randomness import SharedRandomness
 from accord.testing import ReplayRandomness
@@ -94,7 +94,7 @@ def traces(patch: Patch, *, units: bool) -> tuple[Trace, Trace]:
     scores: list[Any] = []
 
     def frozen(name: str) -> None:
-        original = getattr(_run._Private, name)
+        original = getattr(_looks.Look, name)
 
         def run(self: Any, step: Any, *rest: Any) -> Any:
             asked.append((name, step.what, step.number, len(rest[0]) if name == "choice" else rest[0]))
@@ -108,7 +108,7 @@ def traces(patch: Patch, *, units: bool) -> tuple[Trace, Trace]:
             outputs.append((asked[-1], original(self, step, *rest)))
             return outputs[-1][1]
 
-        patch.setattr(_run._Private, name, run)
+        patch.setattr(_looks.Look, name, run)
 
     for name in ("laplace", "gaussian", "product", "choice"):
         frozen(name)
@@ -162,7 +162,7 @@ def watched(patch: Patch) -> list[CountingEngine]:
 def a_sample_whose_seed_is_a_count(patch: Patch) -> None:
     seen = watched(patch)
 
-    def seeded(self: Any) -> CountingEngine:
+    def seeded(self: Any, _most: int) -> CountingEngine:
         generator = SharedRandomness(int(seen[0].table((0, 1, 2)) @ np.arange(24) ** 2)).stream("scores")
         groups = self._engine.sample(self._fitted.potentials, 20_000, even_levels, generator)
         return CountingEngine.of(coded(groups, self._shape), self._shape, total=20_000)
@@ -176,7 +176,10 @@ def tables_in_the_order_of_their_counts(patch: Patch) -> None:
 
     def ordered(self: Any, *given: Any) -> Any:
         tables = true(self, *given)
-        spread = {one: float(np.var(counts)) for one, counts in zip(tables, seen[0].count(tables), strict=True)}
+        spread = {
+            one: float(np.var(counts))
+            for one, counts in zip(tables, seen[0].count([table for _, table in tables]), strict=True)
+        }
         return tuple(sorted(tables, key=spread.__getitem__))
 
     patch.setattr(_run.Run, "_candidates", ordered)
@@ -186,11 +189,11 @@ def noise_that_is_looked_at(patch: Patch) -> None:
     """A table is weighted by how far its noise truly went."""
     take = _run.Run._take
 
-    def aware(self: Any, look: Any, step: Any, chosen: Any, strength: float) -> None:
-        take(self, look, step, chosen, strength)
+    def aware(self: Any, look: Any, step: Any, chosen: Any, level: Any = None) -> None:
+        take(self, look, step, chosen, level)
         last = self._noisy[-1]
         off = np.abs(last.counts - look.counting.table(chosen)).mean()
-        self._noisy[-1] = Noisy(last.table, last.counts, last.deviations, strength * (1 + 1e-3 * off))
+        self._noisy[-1] = replace(last, strength=last.strength * (1 + 1e-3 * off))
 
     patch.setattr(_run.Run, "_take", aware)
 
