@@ -250,3 +250,23 @@ def test_times_of_pandas_with_a_zone_are_the_instants_they_were() -> None:
 @pytest.mark.parametrize("value", [Fraction(1, 3), Decimal("2.5"), np.float32(1.5), True, "4"])
 def test_plain_values_are_read_as_ever(value: Any) -> None:
     assert Records.of([[value], [1]]).rows[0, 0] == float(value)
+
+
+def test_times_of_pandas_are_those_of_python_in_columns_of_any_type() -> None:
+    """One odd cell makes a column of times one of objects: a learner of labels sees nothing of it."""
+    texts = ["2020-03-04 05:06:07", "1969-12-31 23:59:59.999999999", "2020-10-25 00:30:00"]
+    naive = pd.Series(pd.to_datetime(pd.Index(texts), format="mixed"))
+    zoned = naive.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    spans = pd.Series(pd.to_timedelta([1, 10**9, 10**15], unit="ns"))
+    for times in (naive, zoned, spans):
+        beside = pd.Series([*times, "x"], dtype=object)
+        whole, mixed = (Records.of(one, cells="labels").rows[:3, 0].tolist() for one in (times, beside))
+        assert [(type(one), one) for one in mixed] == [(type(one), one) for one in whole]
+        assert {type(one).__module__ for one in whole} <= {"datetime", "builtins"}
+    python = [dt.datetime(2020, 3, 4, 5, 6, 7, tzinfo=dt.UTC), dt.datetime(2021, 3, 4, tzinfo=dt.UTC)]
+    kept, turned = (
+        Records.of(one, cells="labels").rows[:2, 0].tolist()
+        for one in (pd.Series([*python, "x"], dtype=object), pd.Series(python))
+    )
+    assert kept == turned == python
+    assert {type(one) for one in turned} == {dt.datetime}

@@ -52,6 +52,7 @@ def _fields_of(kind: type, *names: str) -> Callable[[Any], Any]:
 
 _CLOCK = ("hour", "minute", "second", "microsecond", "tzinfo", "fold")
 _DAY = ("year", "month", "day")
+_as_datetime = _fields_of(dt.datetime, *_DAY, *_CLOCK)
 _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
     (bytes, lambda value: bytes.__getitem__(value, _ALL)),
@@ -63,7 +64,7 @@ _BARE: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (list, lambda value: list.__getitem__(value, _ALL)),
     (dt.timedelta, _fields_of(dt.timedelta, "days", "seconds", "microseconds")),
     (dt.time, _fields_of(dt.time, *_CLOCK)),
-    (dt.datetime, _fields_of(dt.datetime, *_DAY, *_CLOCK)),  # which is a date too
+    (dt.datetime, _as_datetime),  # which is a date too
     (dt.date, _fields_of(dt.date, *_DAY)),
 )
 """How a value of a subclass becomes one of the plain type: by that type's methods, none of its own run."""
@@ -206,8 +207,8 @@ def as_number(cell: object) -> float:
 def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
     """Return a cell as a plain Python value that tells nothing of its container.
 
-    numpy's scalars become Python's, and values of subclasses those of their plain type; a whole float becomes that int,
-    because a single gap turns a container of ints into one of floats; what is missing becomes None.
+    numpy's scalars and pandas's times become Python's, values of subclasses those of their plain type; a whole float
+    becomes that int, because a single gap turns a container of ints into one of floats; what is missing becomes None.
     """
     cell = bare(cell)
     kind = type(cell)
@@ -217,6 +218,8 @@ def as_label(cell: Any) -> Any:  # noqa: ANN401 - whatever is in a table
         return int(cell)
     if is_missing(cell):
         return None
+    if is_of_pandas(kind):
+        return _plain_of_pandas(cell)
     return _plain(cell) if is_plain(kind) and kind in _NUMPY else cell
 
 
@@ -240,6 +243,16 @@ def _plain_time(cell: Any, kind: str) -> Any:  # noqa: ANN401 - numpy's scalars
         return value
     unit, step = np.datetime_data(cell.dtype)
     return f"{kind}[{unit}] {int(cell.astype(np.int64)) * step}"
+
+
+def _plain_of_pandas(cell: Any) -> Any:  # noqa: ANN401 - a time or a duration of pandas
+    """Return a time as Python's, with its zone; what Python cannot hold, as words. A column's type decides nothing."""
+    if not issubclass(type(cell), dt.datetime):
+        return _plain_time(cell.to_timedelta64(), "timedelta64")
+    plain = _plain_time(cell.to_datetime64(), "datetime64")  # in UTC, if there is a zone
+    if cell.tzinfo is None:
+        return plain
+    return _as_datetime(cell) if isinstance(plain, dt.datetime) else f"{plain} UTC"
 
 
 def is_missing(value: object) -> bool:
