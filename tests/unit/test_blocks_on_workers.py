@@ -1,18 +1,26 @@
 """Blocks of data frames of dask: the same as of the table in memory, whatever the partitions, and never two at once."""
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
 
-from accord.core import Isolation, SharedRandomness, fit_blocks
+from accord import PrivateDensity
+from accord.core import Isolation, SharedRandomness, fit_blocks, isolation
 from accord.core.blocks import cut
+from accord.core.budget import Budget
 from accord.core.records import Records
 from accord.core.unit_names import keys_named
+from accord.density.family import BlackBox, NormalMixtures
+from accord.density.plan import density_plan
+from accord.density.release import release_density
 from accord.errors import InvalidParameter, NotEnoughRecords, SchemaMismatch, WorkersLost
-from accord.learners import EmpiricalLearner, GaussianLearner
+from accord.learners import EmpiricalLearner, GaussianLearner, ScipyLearner
 from accord.learning import PrivateLearner, PrivateSampler
 from accord.learning import on_workers as _far
 from accord.learning.on_workers import reading
@@ -191,6 +199,89 @@ def test_what_cannot_be_read_is_refused_before_anything_is_spent(workers: DaskWo
         sampler(workers).release(frames.from_pandas(frame.iloc[:0][["x", "y"]], npartitions=1))
     with pytest.raises(InvalidParameter, match="other types"):
         _far._held(frame[["x"]], None, cells="numbers", columns=None, types=["int64"])
+
+
+# --- densities: columns are located by blocks, and counts are added up where whole units are --------------------------
+
+
+class Packing:
+    """Workers that are this process."""
+
+    @staticmethod
+    def packed(value: object) -> bytes:
+        return pickle.dumps(value)
+
+    @staticmethod
+    def answers(task: Any, given: Any) -> Any:
+        return ((place, task(one)) for place, one in enumerate(given))
+
+
+def people(count: int = 6000) -> Any:
+    generator = np.random.default_rng(9)
+    who = np.sort(generator.integers(0, 3 * count // 4, count))
+    who[generator.random(count) < 0.02] = 3  # one with many
+    rows = generator.normal([100.0, -3.0, 7.0], [9.0, 0.5, 0.0], size=(count, 3))
+    rows[generator.random((count, 3)) < 0.01] = np.nan
+    return pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "c": rows[:, 2], "who": [f"p{one}" for one in who]})
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c"]])
+def test_densities_are_those_of_the_table(monkeypatch: pytest.MonkeyPatch, columns: list[str], *, units: bool) -> None:
+    monkeypatch.setattr(_far, "answers_by", lambda _, task, given: Packing.answers(task, given))
+    monkeypatch.setattr(isolation, "in_child", lambda task, **_: task())
+    frame = people()
+    family: Any = NormalMixtures(components=2) if len(columns) > 1 else BlackBox(learner=ScipyLearner("norm"))
+    here = Records.of(frame[columns], units=frame["who"] if units else None)
+    plan = density_plan(units=here.units, columns=len(columns), budget=Budget(8, "1e-4"))
+
+    def released(records: Any, numbers: Any, apart: Isolation | None) -> str:
+        options: dict[str, Any] = {"shared": SharedRandomness(4), "randomness": ReplayRandomness("density")}
+        found = release_density(records, plan, family, numbers=numbers, word="unit", isolation=apart, **options)
+        assert found.law is not None
+        return repr((found.law, found.public))
+
+    expected = released(here.rows, here.owners if units else here.units, None)
+    far_fits = Isolation(kind="process", workers=Packing())
+    for parts in (1, 7):
+        given = frames.from_pandas(frame, npartitions=parts, sort=False)
+        names = given["who"] if units else None
+        there = _far._far(Here(), given[columns], units=names, word="unit", cells="numbers", columns=None)
+        assert released(there, 0, far_fits) == expected
+
+
+def test_an_estimator_takes_a_frame_of_dask(workers: DaskWorkers) -> None:
+    frame = people(4000)
+    given = frames.from_pandas(frame, npartitions=3, sort=False)
+    density = PrivateDensity(
+        GaussianMixture(1), epsilon=8, delta="1e-6", unit="person", workers=workers, random_state=1
+    )
+    density.fit(given[["a"]], groups=given["who"])
+    assert list(density.feature_names_in_) == ["a"]
+    assert density.guarantee_.unit == "person"
+    assert abs(density.sample(5000).mean() - 100) < 4
+    with pytest.raises(InvalidParameter, match="needs workers"):
+        PrivateDensity(GaussianMixture(1), epsilon=8, delta="1e-6").fit(given[["a"]])
+
+
+def test_a_part_that_comes_out_otherwise_ends_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    for units, name in ((False, "_of_part"), (True, "_cut")):
+        true = getattr(_far, name)
+        with monkeypatch.context() as patch:
+
+            def again(*given: Any, true: Any = true, place: int = 0 if units else 1) -> Any:
+                part = replace(given[place], check=b"another order")
+                return true(*given[:place], part, *given[place + 1 :])
+
+            patch.setattr(_far, name, again)
+            with pytest.raises(WorkersLost, match="computed it again"):
+                far(table(), 4, units=units).sums(lambda rows, _: np.array([len(rows)]))
+        records = far(table(), 4, units=units)
+        assert records.sums(_rows_and_units).tolist() == [COUNT, records.units]
+
+
+def _rows_and_units(rows: Any, units: Any) -> Any:
+    return np.array([len(rows), units if isinstance(units, int) else units.max() + 1])
 
 
 # --- mutants: a record in two blocks, a person in two, an order that workers decide -----------------------------------

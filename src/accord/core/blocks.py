@@ -62,6 +62,12 @@ class FarRecords(Protocol):
 
         """
 
+    def sums(self, task: Callable[[NDArray[Any], NDArray[np.int64] | int], NDArray[np.int64]], /) -> NDArray[np.int64]:
+        """Return the sum of ``task(rows, units)`` over groups of whole units, a unit's rows in the order of the table.
+
+        ``units`` is the number of the group's records, each its own unit; or that of each record's unit in the group.
+        """
+
 
 def partition(
     records: Records | int,

@@ -81,6 +81,9 @@ class FarBlocks(Protocol):
     def __len__(self) -> int:
         """Return how many blocks there are."""
 
+    def of_columns(self, columns: Sequence[int], /) -> "FarBlocks":
+        """Return the same blocks with some of the columns."""
+
     def answers(
         self, task: Callable[[NDArray[Any], bytes], bytes | None], given: Sequence[bytes], /
     ) -> Iterator[tuple[int, bytes | None]]:

@@ -1,17 +1,20 @@
 """A law of some columns, with constants in the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accord.core import check as _check
+from accord.core.blocks import FarRecords
 from accord.core.coupling import Distribution, Measure
 from accord.core.errors import InvalidParameter
 from accord.core.shared import Generator
 from accord.density.family import NormalParameters
+from accord.density.refine.projections import FarUnits
 from accord.distributions import PointMass
 from accord.distributions.protocol import Rows
 from accord.location.locate import Located
@@ -24,6 +27,7 @@ __all__ = [
 
 
 _Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 
 
 @final
@@ -121,6 +125,50 @@ _CHUNK = 1 << 18
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Standard:
+    """The change of units alone, which travels: released numbers."""
+
+    columns: tuple[int, ...]
+    centre: _Floats
+    scale: _Floats
+
+    def __call__(self, records: NDArray[Any]) -> _Floats:
+        table = np.empty((len(records), len(self.columns)))
+        with np.errstate(all="ignore"):
+            for start in range(0, len(records), _CHUNK):
+                rows = slice(start, start + _CHUNK)
+                table[rows] = (as_float_table(records[rows][:, list(self.columns)]) - self.centre) / self.scale
+        return table
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _FarStandard:
+    """Records on workers, in standard units."""
+
+    records: FarRecords
+    standard: _Standard
+
+    @property
+    def units(self) -> int:
+        return self.records.units
+
+    @property
+    def dimension(self) -> int:
+        return len(self.standard.columns)
+
+    def sums(self, task: Callable[[_Floats, _Ints | int], _Ints]) -> _Ints:
+        return self.records.sums(partial(_of_standard, task, self.standard))
+
+
+def _of_standard(
+    task: Callable[[_Floats, _Ints | int], _Ints], standard: _Standard, rows: NDArray[Any], units: _Ints | int
+) -> _Ints:
+    return task(standard(rows), units)
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class ColumnFrame:
     """What was located, as a change of units: columns that move are shifted and scaled, constant ones are put aside.
@@ -164,14 +212,16 @@ class ColumnFrame:
 
     def to_standard(self, records: NDArray[Any]) -> _Floats:
         """Return the moving columns of records (n, d) in units of about 1, shape (n, m); what is no number is NaN."""
+        return self._standard(records)
+
+    def standard(self, records: NDArray[Any] | FarRecords) -> "_Floats | FarUnits":
+        """Do the same with records here or on workers, where they stay."""
+        return self._standard(records) if isinstance(records, np.ndarray) else _FarStandard(records, self._standard)
+
+    @property
+    def _standard(self) -> "_Standard":
         chosen = self.columns
-        centre, scale = self.located.centre[chosen], self.located.scale[chosen]
-        table = np.empty((len(records), len(chosen)))
-        with np.errstate(all="ignore"):
-            for start in range(0, len(records), _CHUNK):
-                rows = slice(start, start + _CHUNK)
-                table[rows] = (as_float_table(records[rows][:, chosen]) - centre) / scale
-        return table
+        return _Standard(tuple(chosen), self.located.centre[chosen], self.located.scale[chosen])
 
     def to_own_units(self, standard: _Floats) -> _Floats:
         """Return standard columns (n, m) in their own units."""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from accord import __version__
 from accord.accounting.account import account
 from accord.core import check as _check
-from accord.core.blocks import Progress
+from accord.core.blocks import FarRecords, Progress
 from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter, NothingReleased
@@ -36,8 +36,10 @@ from accord.density.estimators import family_of_estimator, fitted_estimator
 from accord.density.plan import density_plan
 from accord.density.refine.mixture_fit import LEAST_PART
 from accord.density.release import PrivateModel, rehearse, release_density
+from accord.learning.on_workers import far_records
 from accord.ledger import Ledger
 from accord.marginals.verdicts import verdicts_of
+from accord.workers import is_dask_frame
 
 __all__ = [
     "FRAMES",
@@ -241,10 +243,12 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         X
             Shape (n, d): an array or a data frame of numbers, or a list of rows. Gaps are NaN. A list's number of
             columns is public: `Records.of(X, columns=d)` declares it, and else three quarters of the rows must have it.
+            Or a data frame of dask, whose records stay on ``workers``: blocks are fitted and counts added up there.
         y
             Not read.
         groups
-            The unit of each record, shape (n,): one person's records may be any number. By default each is one.
+            The unit of each record, shape (n,): one person's records may be any number. By default each is one. For a
+            frame of dask a column of it.
         ledger
             Charged before the first look at the records' cells, with all of (epsilon, delta).
 
@@ -272,28 +276,27 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         isolation = Isolation() if self.workers is None else Isolation(kind="process", workers=self.workers)
         shared = self._shared()
         refuse_declared_text(X)
-        records = self._read(X, reset=True)
-        given = Records.of(X if isinstance(X, Records) else records, units=groups, unit=self.unit)
-        plan = density_plan(units=given.units, columns=records.shape[1], budget=budget)
-        guarantee = ApproxDP(budget.epsilon, budget.delta, unit=given.word)
-        rehearse(family, columns=records.shape[1])
-        again = tell_of_earlier_fits() if ledger is None else ()
-        verdicts = verdicts_of(guarantee, units=given.units, weighted=given.owners is not None)
-        judge(verdicts, stacklevel=3)
-        what = f"private density: {family.words}, {records.shape[1]} columns"
-        with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
-            self._forget()
-            released = release_density(
-                records,
-                plan,
-                family,
-                numbers=given.units if given.owners is None else given.owners,
-                word=given.word,
-                shared=shared,
-                progress=progress,
-                n_jobs=self.n_jobs,
-                isolation=isolation,
-            )
+        with self._given(X, groups) as (records, given):
+            plan = density_plan(units=given.units, columns=given.dimension, budget=budget)
+            guarantee = ApproxDP(budget.epsilon, budget.delta, unit=given.word)
+            rehearse(family, columns=given.dimension)
+            again = tell_of_earlier_fits() if ledger is None else ()
+            verdicts = verdicts_of(guarantee, units=given.units, weighted=given.several_records)
+            judge(verdicts, stacklevel=3)
+            what = f"private density: {family.words}, {given.dimension} columns"
+            with spending(ledger, guarantee, what=what), progress_bar(verbose=self.verbose) as progress:
+                self._forget()
+                released = release_density(
+                    records,
+                    plan,
+                    family,
+                    numbers=given.owners if isinstance(given, Records) and given.owners is not None else given.units,
+                    word=given.word,
+                    shared=shared,
+                    progress=progress,
+                    n_jobs=self.n_jobs,
+                    isolation=isolation,
+                )
         self.guarantee_ = guarantee
         self.report_ = self._report(released, units=given.units, family=family.words, warnings=(*again, *verdicts))
         self.curator_report_ = {
@@ -304,10 +307,25 @@ class PrivateDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if released.law is None:
             raise self._refusal(released, family=family.words)
         self.model_: Distribution = released.law
-        self.estimator_ = fitted_estimator(self.estimator, family, released, columns=records.shape[1])
+        self.estimator_ = fitted_estimator(self.estimator, family, released, columns=given.dimension)
         if self.estimator_ is not None and hasattr(self, "feature_names_in_"):
             self.estimator_.feature_names_in_ = self.feature_names_in_.copy()
         return self
+
+    @contextmanager
+    def _given(
+        self,
+        X: Any,  # noqa: ANN401 - any container
+        groups: Any,  # noqa: ANN401 - any container
+    ) -> Iterator[tuple[NDArray[np.float64] | FarRecords, Records | FarRecords]]:
+        """Give the numbers, and what is public of them; those of a data frame of dask stay on its workers."""
+        if not is_dask_frame(X):
+            records = self._read(X, reset=True)
+            yield records, Records.of(X if isinstance(X, Records) else records, units=groups, unit=self.unit)
+            return
+        self._read(X._meta.reindex(range(2)), reset=True)  # noqa: SLF001 - names and types of columns, no record
+        with far_records(X, units=groups, unit=self.unit, cells="numbers", columns=None, workers=self.workers) as far:
+            yield far, far
 
     def sample(self, n_samples: int = 1) -> Any:  # noqa: ANN401 - an array, or a frame
         """Draw records from the released model: free of charge, as often as you like.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from accord.accounting.composition import basic_composition
 from accord.accounting.figures import short_text
 from accord.accounting.of_stages import settled
-from accord.core.blocks import Progress
+from accord.core.blocks import FarRecords, Progress
 from accord.core.budget import Budget
 from accord.core.coupling import Distribution
 from accord.core.errors import InvalidParameter
@@ -99,7 +99,7 @@ class StageResult:
 
 
 def refine_normals(
-    records: NDArray[Any], family: NormalMixtures, frame: ColumnFrame, sources: Sources, *, budget: Budget
+    records: NDArray[Any] | FarRecords, family: NormalMixtures, frame: ColumnFrame, sources: Sources, *, budget: Budget
 ) -> StageResult:
     """Refine a normal law of standard columns into a mixture of the family.
 
@@ -131,7 +131,7 @@ def _law(found: NormalParameters, facts: Mapping[str, Any]) -> Distribution | No
 
 
 def sketch_and_fit(
-    records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
+    records: NDArray[Any] | FarRecords, family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
 ) -> StageResult:
     """Release a sketch of the columns, and fit the learner to points of it, in the columns' own units.
 
@@ -146,11 +146,11 @@ def sketch_and_fit(
 
 
 def _from_counts(
-    records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
+    records: NDArray[Any] | FarRecords, family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
 ) -> StageResult:
     """Release counts of one column's cells, fit to points of them, and search on for what explains them best."""
     sketch = LineSketch(epsilon=budget.epsilon, delta=budget.delta)
-    cells = sketch.release(frame.to_standard(records), units=sources.numbers, randomness=sources.randomness)
+    cells = sketch.release(frame.standard(records), units=sources.numbers, randomness=sources.randomness)
     guarantee = ApproxDP(sketch.epsilon, sketch.delta, unit=sources.word)
     facts = {"stage": "sketch by counts", **budget_facts(guarantee), "cells": len(cells.counts), "noise": cells.noise}
     law = _fitted(family, frame.to_own_units(sketch_points(cells.law, size=_POINTS)), sources)
@@ -169,7 +169,7 @@ def _from_counts(
 
 
 def _from_mixture(
-    records: NDArray[Any], family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
+    records: NDArray[Any] | FarRecords, family: BlackBox, frame: ColumnFrame, sources: Sources, *, budget: Budget
 ) -> StageResult:
     """Release a mixture of normal laws of several columns, and fit to points of it."""
     refined, facts, guarantee = _normal_mixture(
@@ -189,7 +189,7 @@ def _fitted(family: BlackBox, points: _Floats, sources: Sources) -> Distribution
 
 
 def _normal_mixture(
-    records: NDArray[Any],
+    records: NDArray[Any] | FarRecords,
     frame: ColumnFrame,
     sources: Sources,
     *,
@@ -204,7 +204,7 @@ def _normal_mixture(
     )
     refined = refiner.refine(
         Normal(np.zeros(d), np.eye(d)),
-        frame.to_standard(records),
+        frame.standard(records),
         units=sources.numbers,
         shared=sources.shared.child("refine"),
         randomness=sources.randomness,
@@ -258,7 +258,7 @@ class PrivateModel:
 
 
 def release_density(
-    records: NDArray[Any],
+    records: NDArray[Any] | FarRecords,
     plan: DensityPlan,
     family: DensityFamily,
     *,
@@ -281,7 +281,7 @@ def release_density(
     Parameters
     ----------
     records
-        Shape (n, d).
+        Shape (n, d), or on the workers of ``isolation``.
     plan
         From `density_plan`, for the same family and sizes.
     family
@@ -324,7 +324,9 @@ def release_density(
     return replace(model, stages=settled(run, ApproxDP(plan.budget.epsilon, plan.budget.delta, unit=word)))
 
 
-def _run(records: NDArray[Any], plan: DensityPlan, family: DensityFamily, sources: Sources) -> PrivateModel:
+def _run(
+    records: NDArray[Any] | FarRecords, plan: DensityPlan, family: DensityFamily, sources: Sources
+) -> PrivateModel:
     """Run the stages."""
     located = locate(
         records,

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 from typing import Any, final
 
@@ -22,6 +23,7 @@ from accord.core.isolation import Isolation
 from accord.core.release import composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import SharedRandomness
+from accord.density.refine.projections import FarUnits
 from accord.density.refine.statistics import noise_for
 from accord.distributions import Piecewise
 from accord.distributions.protocol import OnALine
@@ -236,7 +238,7 @@ class LineSketch:
 
     def release(
         self,
-        standard: _Floats,
+        standard: _Floats | FarUnits,
         *,
         units: int | NDArray[np.int64],
         randomness: PrivateRandomness | None = None,
@@ -246,7 +248,7 @@ class LineSketch:
         Parameters
         ----------
         standard
-            Shape (n, 1), in units of the scale; what is not finite counts for nothing.
+            Shape (n, 1), in units of the scale, or on workers; what is not finite counts for nothing.
         units
             n, or the number of each record's unit.
         randomness
@@ -254,9 +256,14 @@ class LineSketch:
 
         """
         source = require_private(randomness)
-        number = units if isinstance(units, int) else int(units.max(initial=-1)) + 1
-        edges = self.edges(number)
-        counts = self.contributions(standard, edges, units=units)
+        if isinstance(standard, FarUnits):
+            number = standard.units
+            edges = self.edges(number)
+            counts = standard.sums(partial(self._contributions_of, edges))
+        else:
+            number = units if isinstance(units, int) else int(units.max(initial=-1)) + 1
+            edges = self.edges(number)
+            counts = self.contributions(standard, edges, units=units)
         (sigma,) = noise_for(self.sensitivity, epsilon=self.epsilon, delta=self.delta, shares=[Fraction(1)])
         mechanism = DiscreteGaussian(sensitivity=self.sensitivity, sigma=sigma)
         with composing("numeric", what="counts of cells", delta=self.delta) as run:
@@ -264,6 +271,9 @@ class LineSketch:
         settled(run, self.guarantee)
         found = np.asarray(noisy, dtype=np.float64) / _GRID
         return NoisyCells(edges=edges, counts=found, noise=float(sigma) / _GRID, units=number)
+
+    def _contributions_of(self, edges: _Floats, standard: _Floats, units: int | NDArray[np.int64]) -> _Ints:
+        return self.contributions(standard, edges, units=units)
 
     def contributions(self, standard: _Floats, edges: _Floats, *, units: int | NDArray[np.int64]) -> _Ints:
         """Return what all units contribute, cell by cell, as exact integers."""

@@ -5,7 +5,7 @@ import operator
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar, final
@@ -17,23 +17,24 @@ from accord.core.blocks import FarRecords
 from accord.core.cells import Cells
 from accord.core.coupling import Learner
 from accord.core.errors import AccordError, InvalidParameter, NotEnoughRecords, WorkersLost
-from accord.core.isolation import Isolation
+from accord.core.isolation import Isolation, Workers
 from accord.core.records import Records, cells_read_by
 from accord.core.unit_names import RECORD, keys_named, unit_word
 from accord.learners.traits import columns_of, read_for
 from accord.workers import DaskWorkers, answers_by, gathered, is_dask_frame, quietly
 
-__all__ = ["reading"]
+__all__ = ["far_records", "reading"]
 
 _MOST_BUCKETS, _MOST_GROUPS = 16, 64
+_FAN_IN = 8
 _LOST = "a worker could not read its part of the records: nothing is released. Give workers more memory."
 _CHANGED = (
     "a part of the data frame was lost and came out otherwise when dask computed it again, so that a record might have "
     "been in two blocks: nothing is released. Persist the frame, or save it as files and read these."
 )
 _NO_WORKERS = (
-    "a data frame of dask needs isolation=Isolation(kind='process', workers=accord.workers.DaskWorkers(...)): its "
-    "blocks are fitted where its records are."
+    "a data frame of dask needs workers, for a learner isolation=Isolation(kind='process', workers=...) with "
+    "accord.workers.DaskWorkers: its blocks are fitted where its records are."
 )
 
 _Ints = NDArray[np.int64]
@@ -92,15 +93,53 @@ def reading(
     if not is_dask_frame(data):
         yield read_for(learner, data, units=units, unit=unit)
         return
-    if not isinstance(isolation.workers, DaskWorkers):
+    with far_records(
+        data,
+        units=units,
+        unit=unit,
+        cells=cells_read_by(learner),
+        columns=columns_of(learner),
+        workers=isolation.workers,
+    ) as found:
+        yield found
+
+
+@contextmanager
+def far_records(
+    data: Any,  # noqa: ANN401 - dask's
+    *,
+    units: Any,  # noqa: ANN401 - dask's
+    unit: str | None,
+    cells: Cells,
+    columns: int | None,
+    workers: Workers | None,
+) -> Iterator[FarRecords]:
+    """Give the records of a data frame of dask, which stay on workers until the end of the block: see `reading`.
+
+    Parameters
+    ----------
+    data, units, unit
+        As in `reading`.
+    cells, columns
+        As in `Records.of`.
+    workers
+        Where the partitions are.
+
+    Raises
+    ------
+    AccordError
+        As `reading`.
+
+    """
+    if not isinstance(workers, DaskWorkers):
         raise InvalidParameter(_NO_WORKERS)
     if units is not None and getattr(units, "npartitions", None) != data.npartitions:
         raise InvalidParameter("units of a data frame of dask must be a column of dask with the same partitions.")
     if units is None and unit not in {None, RECORD}:
         raise InvalidParameter(f"unit={unit!r} needs units=, which say whose each record is: else it is 'record'.")
     word = unit_word(unit, named=units is not None)
-    with isolation.workers.client() as client:
-        yield _far(client, data, units=units, word=word, cells=cells_read_by(learner), columns=columns_of(learner))
+    with workers.client() as client:
+        yield _far(client, data, units=units, word=word, cells=cells, columns=columns)
 
 
 @final
@@ -127,10 +166,45 @@ class _Far:
     dimension: int
     word: str
     names: "_Names | None" = field(repr=False)
+    whole: list[Any] = field(default_factory=list, repr=False)
 
     @property
     def several_records(self) -> bool:
         return self.names is not None
+
+    def sums(self, task: Callable[[NDArray[Any], _Ints | int], _Ints]) -> _Ints:
+        """Do the task where the records are: by parts, or by groups of units, which are gathered once."""
+        submit = partial(self.client.submit, pure=False)
+        if self.names is None:
+            asked = [
+                submit(_of_part, task, part, check)
+                for part, check, size in zip(self.parts, self.checks, self.sizes, strict=True)
+                if size
+            ]
+        else:
+            if not self.whole:
+                self.whole.extend(self._units_together(submit))
+            asked = [submit(_of_units, task, one) for one in self.whole]
+        while len(asked) > 1:
+            asked = [submit(_added, asked[low : low + _FAN_IN]) for low in range(0, len(asked), _FAN_IN)]
+        (found,) = gathered(self.client, asked, lost=_LOST)
+        if isinstance(found, AccordError):
+            raise found
+        total: _Ints = found
+        return total
+
+    def _units_together(self, submit: Callable[..., Any]) -> list[Any]:
+        """Gather whole units in groups: unit u in group u modulo their number, its rows in the order of the frame."""
+        assert self.names is not None  # noqa: S101 - of several records
+        groups = min(self.units, _MOST_GROUPS)
+        known = self.names.spread(submit, np.arange(self.units))
+        pieces = [
+            submit(_cut, part, given, groups, self.units, check)
+            for part, given, check in zip(self.parts, known, self.checks, strict=True)
+        ]
+        return [
+            submit(_side_by_side, [submit(operator.getitem, one, group) for one in pieces]) for group in range(groups)
+        ]
 
     def cut(self, block_of_unit: _Ints, /, *, blocks: int) -> "_Blocks":
         """Send each record to where its block is gathered."""
@@ -164,6 +238,10 @@ class _Blocks:
     client: Any
     groups: list[Any]
     count: int
+    columns: tuple[int, ...] | None = None
+
+    def of_columns(self, columns: Sequence[int], /) -> "_Blocks":
+        return replace(self, columns=tuple(columns))
 
     def __len__(self) -> int:
         return self.count
@@ -174,14 +252,17 @@ class _Blocks:
         """Fit where the records are."""
         ways = len(self.groups)
         asked = ((self.groups[block % ways], block // ways, one) for block, one in enumerate(given))
-        return answers_by(self.client, partial(_with_rows, task), asked)
+        return answers_by(self.client, partial(_with_rows, task, self.columns), asked)
 
 
-def _with_rows(task: Callable[[NDArray[Any], bytes], bytes | None], given: tuple[Any, int, bytes]) -> bytes | None:
+def _with_rows(
+    task: Callable[[NDArray[Any], bytes], bytes | None], columns: tuple[int, ...] | None, given: tuple[Any, int, bytes]
+) -> bytes | None:
     tables, place, one = given
     if isinstance(tables, AccordError):  # a part was lost since, and came out otherwise
         raise tables
-    return task(tables[place], one)
+    rows = tables[place]
+    return task(rows if columns is None else np.ascontiguousarray(rows[:, list(columns)]), one)
 
 
 def _far(
@@ -280,6 +361,36 @@ def _together(
         np.searchsorted(block_of_row[order], ours, side="right"),
     )
     return [rows[order[low:high]] for low, high in zip(*ends, strict=True)]
+
+
+def _side_by_side(
+    pieces: Sequence[tuple[NDArray[Any], NDArray[Any]] | AccordError],
+) -> tuple[NDArray[Any], _Ints] | AccordError:
+    """Return the rows of a group of units, part after part, and the number of each row's unit in the group."""
+    found = [piece for piece in pieces if not isinstance(piece, AccordError)]
+    if len(found) < len(pieces):
+        return WorkersLost(_CHANGED)
+    rows, units = (np.concatenate([piece[place] for piece in found]) for place in (0, 1))
+    return rows, np.unique(units, return_inverse=True)[1].astype(np.int64)
+
+
+def _of_part(
+    task: Callable[[NDArray[Any], _Ints | int], _Ints], part: _Held | AccordError, check: bytes
+) -> _Ints | AccordError:
+    if isinstance(part, AccordError) or part.check != check:
+        return WorkersLost(_CHANGED)
+    return _quietly(lambda: task(part.rows, len(part.rows)))
+
+
+def _of_units(
+    task: Callable[[NDArray[Any], _Ints | int], _Ints], group: tuple[NDArray[Any], _Ints] | AccordError
+) -> _Ints | AccordError:
+    return group if isinstance(group, AccordError) else _quietly(lambda: task(*group))
+
+
+def _added(sums: Sequence[_Ints | AccordError]) -> _Ints | AccordError:
+    failed = next((one for one in sums if isinstance(one, AccordError)), None)
+    return failed or np.asarray(np.sum(np.array(sums), axis=0), dtype=np.int64)
 
 
 def _is_whole(tables: list[NDArray[Any]] | AccordError) -> AccordError | None:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from accord.core import check as _check
 from accord.core.aggregate import aggregate
 from accord.core.best_of_draws import BestOfDraws
-from accord.core.blocks import Progress, fit_blocks, partition
+from accord.core.blocks import FarRecords, Progress, cut, fit_blocks
 from accord.core.budget import Budget
 from accord.core.coupling import Abstain, Distribution
 from accord.core.errors import InvalidParameter, NotEnoughRecords
 from accord.core.guarantee import ApproxDP
-from accord.core.isolation import Isolation
+from accord.core.isolation import FarBlocks, Isolation
 from accord.core.records import Records
 from accord.core.release import NoAnswerType, named
 from accord.core.secret import PrivateRandomness, require_private
@@ -200,7 +200,7 @@ def _share(step: int) -> Fraction:
 
 
 def locate(
-    records: NDArray[Any],
+    records: NDArray[Any] | FarRecords,
     plan: LocationPlan,
     *,
     numbers: int | NDArray[np.int64],
@@ -222,11 +222,11 @@ def locate(
     Parameters
     ----------
     records
-        Shape (n, d).
+        Shape (n, d), or on workers.
     plan
         From `location_plan`.
     numbers, word
-        n, or each record's unit, and the guarantee's word for a unit: as in `Records`.
+        n, or each record's unit, and the guarantee's word for a unit: as in `Records`. Records on workers have units.
     shared, randomness, progress
         As in `PrivateSampler.release`.
     isolation
@@ -247,20 +247,20 @@ def locate(
     """
     randomness, shared = require_private(randomness), require_shared(shared)
     columns = sum(len(group) for group in plan.groups)
-    if records.ndim != 2 or records.shape[1] != columns:
+    given = records if isinstance(records, FarRecords) else _given(records, numbers)
+    if given is None or given.dimension != columns:
         raise InvalidParameter("records must have the number of columns of the plan.")
-    given = Records.of(records, units=None if isinstance(numbers, int) else numbers)
     if given.units < plan.blocks:
         raise NotEnoughRecords("there are fewer units than blocks.", needed=plan.blocks, present=given.units)
-    rows = partition(given, blocks=plan.blocks, randomness=randomness)
+    blocks = cut(given, blocks=plan.blocks, randomness=randomness)
     described = np.full((columns, 3), np.nan)
     agreement: list[float | None] = []
     for place, group in enumerate(plan.groups):
         chosen = list(group)
         laws: list[Any] = fit_blocks(
             ColumnLocation(),
-            given.rows[:, chosen],
-            blocks=rows,
+            given.rows[:, chosen] if isinstance(given, Records) else given,
+            blocks=blocks.of_columns(chosen) if isinstance(blocks, FarBlocks) else blocks,
             shared=shared.child("learner"),
             isolation=isolation,
             progress=progress,
@@ -290,6 +290,10 @@ def locate(
         guarantee=ApproxDP(plan.budget.epsilon, plan.budget.delta, unit=word),
         agreement=CuratorOnly(tuple(agreement)),
     )
+
+
+def _given(records: NDArray[Any], numbers: int | NDArray[np.int64]) -> Records | None:
+    return Records.of(records, units=None if isinstance(numbers, int) else numbers) if records.ndim == 2 else None
 
 
 def _agreement(laws: Sequence[Distribution | Abstain], released: _Floats, *, widths: tuple[float, float]) -> float:

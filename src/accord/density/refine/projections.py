@@ -1,9 +1,9 @@
 """Put the records of each unit side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from accord.core.errors import DataError, InvalidParameter
 __all__ = [
     "SHARE",
     "BinnedProjections",
+    "FarUnits",
     "NoisyCounts",
     "UnitRecords",
 ]
@@ -75,6 +76,24 @@ class UnitRecords:
 
 
 Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class FarUnits(Protocol):
+    """Records on workers; what is added up over units is added up there, as `accord.core.blocks.FarRecords` says."""
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+
+    def sums(self, task: Callable[[Floats, NDArray[np.int64] | int], NDArray[np.int64]], /) -> NDArray[np.int64]:
+        """Return the sum of ``task(rows, units)`` over groups of whole units."""
+
+
 SHARE = 1 << 20
 """What a unit adds to the bin that holds all its records."""
 
@@ -117,14 +136,19 @@ class BinnedProjections:
         """``SHARE sqrt(2 J)``, rounded up: entries are at least 0 and add up to at most `SHARE` for each direction."""
         return isqrt(2 * len(self.directions) * SHARE**2) + 1
 
-    def sums(self, data: UnitRecords) -> NDArray[np.int64]:
+    def sums(self, data: UnitRecords | FarUnits) -> NDArray[np.int64]:
         """Return the exact sums over units, shape (J, B)."""
+        if not isinstance(data, UnitRecords):
+            return data.sums(self._of_some)
         from accord.density.refine.projection_counts import add_units  # noqa: PLC0415 - compiled: slow to import
 
         total = np.zeros((len(self.directions), self.inner.shape[1] + 1), dtype=np.int64)
         for records, starts in data.pieces():
             total += add_units(records, starts, self.directions, self.inner, SHARE, _MOST_RECORDS)
         return total
+
+    def _of_some(self, records: Floats, units: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        return self.sums(UnitRecords(records, units=units, dimension=self.directions.shape[1]))
 
 
 @final

@@ -22,7 +22,7 @@ from accord.core.release import composing
 from accord.core.secret import PrivateRandomness, require_private
 from accord.core.shared import Generator, SharedRandomness, require_shared
 from accord.density.refine.mixture_fit import NormalMixture, fit_mixture, root_of, units_in_bins
-from accord.density.refine.projections import BinnedProjections, NoisyCounts, UnitRecords
+from accord.density.refine.projections import BinnedProjections, FarUnits, NoisyCounts, UnitRecords
 from accord.noise.discrete_gaussian import DiscreteGaussian
 
 __all__ = [
@@ -305,7 +305,7 @@ class StatisticsRefiner:
     def refine(
         self,
         model: Distribution,
-        records: NDArray[np.float64],
+        records: NDArray[np.float64] | FarUnits,
         *,
         units: NDArray[np.int64] | int,
         shared: SharedRandomness | None = None,
@@ -320,9 +320,10 @@ class StatisticsRefiner:
             A public `Normal` or `Mixture` of such, of records of d columns. It may be coarse: far off by a few of its
             standard deviations, or a few times too narrow or too wide.
         records
-            Shape (n, d).
+            Shape (n, d), or on workers.
         units
-            The unit of each record, shape (n,); or the number of units, which is then that of records: one each.
+            The unit of each record, shape (n,); or the number of units, which is then that of records: one each. Not
+            read of records on workers, which have units.
         shared
             A public key for whatever is random in the search but hides nothing.
         randomness
@@ -338,12 +339,19 @@ class StatisticsRefiner:
         """
         source, key = require_private(randomness), require_shared(shared)
         current = NormalMixture.of(model)
-        data = UnitRecords(records, units=units, dimension=current.dimension)
+        if isinstance(records, FarUnits):
+            if records.dimension != current.dimension:
+                raise InvalidParameter(f"records must have {current.dimension} columns, as the model.")
+            data: UnitRecords | FarUnits = records
+            count = records.units
+        else:
+            own = UnitRecords(records, units=units, dimension=current.dimension)
+            data, count = own, own.count
         kept: list[NoisyCounts] = []
         facts: list[dict[str, Any]] = []
         with composing("numeric", what="counts along directions", delta=self.delta) as run:
             for number in range(self.rounds):
-                query = self._query(current, number=number, units=data.count, shared=key)
+                query = self._query(current, number=number, units=count, shared=key)
                 kept.append(self._release(query, data, number=number, randomness=source))
                 facts.append(
                     {
@@ -356,7 +364,7 @@ class StatisticsRefiner:
                 current = fit_mixture(
                     current,
                     kept,
-                    units=data.count,
+                    units=count,
                     components=self.components,
                     full=self.covariance == "full",
                     starts=self.starts,
@@ -365,8 +373,8 @@ class StatisticsRefiner:
                 if progress is not None:
                     progress(number + 1, self.rounds, "refining")
         settled(run, self.guarantee)
-        present = units_in_bins(kept, units=data.count) / data.count
-        public = {"units": data.count, "complete": round(present, 3), "rounds": tuple(facts)}
+        present = units_in_bins(kept, units=count) / count
+        public = {"units": count, "complete": round(present, 3), "rounds": tuple(facts)}
         return RefinedModel(model=current.law(), public=public)
 
     def _query(self, model: NormalMixture, *, number: int, units: int, shared: SharedRandomness) -> BinnedProjections:
@@ -399,7 +407,7 @@ class StatisticsRefiner:
         return _ANGLES_IN_THE_PLANE if dimension == 2 and self.components > 1 else _ANGLES
 
     def _release(
-        self, query: BinnedProjections, data: UnitRecords, *, number: int, randomness: PrivateRandomness
+        self, query: BinnedProjections, data: UnitRecords | FarUnits, *, number: int, randomness: PrivateRandomness
     ) -> NoisyCounts:
         """Look at the data: the only place where it is done."""
         sensitivity = query.sensitivity
