@@ -17,7 +17,11 @@ _READ, _COUNT, _SEARCH = 60e-9, 1.5e-9, 100e-9
 _CHOICE, _CELL = 0.04, 2e-4
 """Of choosing a table and fitting it: each, and for each cell of a usual pair of columns."""
 # Bytes.
-_IDLE, _UNIT = 180e6, 10
+_IDLE, _UNIT = 250e6, 10
+_DRAWN, _FEWEST_DRAWN, _MOST_DRAWN = 16, 20_000, 200_000
+"""Of each cell of the records of the model that tables are chosen by, and how many records these are."""
+_SCORED, _MOST_SCORED = 24, 1 << 22
+"""Of each cell of the pairs that are scored at once, and how many cells these are."""
 
 
 @final
@@ -67,7 +71,7 @@ def effort_of(plan: MarginalPlan, schema: Schema, *, records: int) -> Effort:
     >>> schema = Schema(columns=(Column(name="sex", kind="category", categories=("f", "m")),))
     >>> plan = TableLearner(schema, epsilon=1, delta="1e-6").plan(10**7)
     >>> print(effort_of(plan, schema, records=10**7))
-    about 2 seconds of one core and 0.2 GB of memory, with files of Parquet or CSV
+    about 2 seconds of one core and 0.3 GB of memory, with files of Parquet or CSV
 
     """
     codings = [coding_of(column) for column in schema.read]
@@ -76,8 +80,12 @@ def effort_of(plan: MarginalPlan, schema: Schema, *, records: int) -> Effort:
     seconds = _START + records * (_READ * len(codings) + _SEARCH * searched + _COUNT * counted)
     groups = mean(min(coding.column.codes, plan.number_groups) for coding in codings)
     seconds += (_CHOICE + _CELL * groups**2) * sum(step.times for step in plan.steps if "choice" in step.what)
-    coded = sum(coding.type.itemsize for coding in codings)
-    memory = _IDLE + min(records * coded, 1.25 * usual_memory())
+    width = sum(coding.type.itemsize for coding in codings)
+    held = min(records, usual_memory() / width)  # in memory, as codes and as their groups of mostly a byte
+    memory = _IDLE + held * (width + len(codings))
+    if plan.mode != "full":
+        memory += _DRAWN * len(codings) * min(max(records, _FEWEST_DRAWN), _MOST_DRAWN)
+        memory += _SCORED * min(len(codings) ** 2 / 2 * groups**2, _MOST_SCORED)
     if schema.unit is not None:
         memory += records * _UNIT
     return Effort(seconds=seconds, memory=memory)
