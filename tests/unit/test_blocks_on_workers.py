@@ -1,6 +1,8 @@
 """Blocks of data frames of dask: the same as of the table in memory, whatever the partitions, and never two at once."""
 
+import os
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -184,11 +186,42 @@ def test_a_learner_learns_again_what_workers_agreed_on(workers: DaskWorkers) -> 
     assert released(given, Isolation(kind="process", workers=workers)) == released(frame, Isolation())
 
 
+def _as_bytes(rows: Any, given: bytes) -> bytes:
+    return repr(rows.tolist()).encode() + given
+
+
+def test_a_worker_that_is_killed_is_replaced_and_blocks_stay() -> None:
+    cloudpickle: Any = pytest.importorskip("cloudpickle")
+    frame = table()
+    here = Records.of(frame[["x", "y"]], units=frame["who"])
+    expected = [f"{rows}!".encode() for rows in tables_of(here, blocks=5)]
+    given = apart(frame, 4)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        with (
+            DaskWorkers.local(2) as own,
+            _far.far_records(
+                given[["x", "y"]], units=given["who"], unit=None, cells="numbers", columns=None, workers=own
+            ) as records,
+        ):
+            for _ in range(2):  # once as parts are known, once as blocks are gathered
+                blocks: Any = cut(records, blocks=5, randomness=ReplayRandomness("blocks"))
+                with own.client() as client:
+                    os.kill(next(iter(client.run(os.getpid).values())), 9)
+                found = dict(blocks.answers(_as_bytes, [b"!"] * 5))
+                assert [found[block] for block in range(5)] == expected
+            assert records.units == here.units
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
 def test_what_cannot_be_read_is_refused_before_anything_is_spent(workers: DaskWorkers) -> None:
     frame = table()
     given = apart(frame, 3)
     with pytest.raises(InvalidParameter, match="isolation=Isolation"):
         sampler().release(given[["x", "y"]])
+    with pytest.raises(InvalidParameter, match="compute"):
+        Records.of(given[["x", "y"]])  # what no workers are named for is not brought here in silence
     with pytest.raises(InvalidParameter, match="same partitions"):
         sampler(workers).release(given[["x", "y"]], units=frame["who"])
     with pytest.raises(InvalidParameter, match="needs units="):

@@ -25,6 +25,10 @@ __all__ = [
 _PLAIN_POLARS = re.compile("U?Int(8|16|32|64)|Float(32|64)|Boolean")
 """Types of polars whose cells are the same alone, in a list, and in an array of numpy."""
 _LIBRARIES = ("pandas", "polars", "pyarrow")
+_ELSEWHERE = (
+    "data of dask are read where they are by synthesise_table, PrivateSampler, PrivateLearner and PrivateDensity with "
+    "workers alone: compute() them first."
+)
 _NOT_A_TABLE = "data must have shape (n, d) with d at least 1, or (n,) for one column."
 
 
@@ -85,6 +89,8 @@ def _held(data: Any, columns: int | None) -> Held:  # noqa: ANN401 - any contain
         return _frame(data, library)
     if isinstance(data, (str, bytes)):
         raise InvalidParameter("data must be an array of shape (n, d), or a list of values, not text.")
+    if hasattr(data, "to_delayed"):  # it would be brought here whole by asking it for an array
+        raise InvalidParameter(_ELSEWHERE)
     if isinstance(data, Sequence):
         table: NDArray[Any] = _rows(data, columns)
     elif hasattr(data, "__array__"):
