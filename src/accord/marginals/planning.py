@@ -319,14 +319,14 @@ RARE = 3
 _LEAST_GROUPS = 12
 _ROUND_GROUPS = 32
 _LEAST_NUMBER_GROUPS = 6
-_LARGEST_SHARE = 0.07
-_SHARE_ONES, _SHARE_CELLS, _SHARE_WIDE, _SHARE_NUMBERS, _SHARE_CHOICES = 0.2, 0.2, 0.35, 0.15, 0.1
+_LARGEST_SHARES, _MANY_NUMBER_GROUPS = (0.13, 0.04), 24
+_SHARE_ONES, _SHARE_CELLS, _SHARE_WIDE, _SHARE_NUMBERS, _SHARE_CHOICES = 0.23, 0.23, 0.35, 0.15, 0.1
 _MOST_EXPECTED = 0.25
 _MOST_PAIRS = 45
 _PART_COARSE, _FEW_COARSE = 0.12, 2
 _MOST_PRODUCTS = 12
 _SHARE_TREE = 0.3
-_SHARE_KNOWN, _MOST_OF_FEW = 0.12, 16
+_SHARE_KNOWN, _MOST_OF_FEW = 0.25, 16
 _MOST_NOISE = 0.5
 _ROOT_8 = math.sqrt(8)
 
@@ -421,13 +421,17 @@ def _most_groups(domain: Domain, *, max_cells: int) -> int | None:
 
 
 def _number_groups(steps: Sequence[Step], *, units: int) -> int:
-    """Return g such that the noise of a table of g^2 cells, of average deviation, has the largest share allowed."""
+    """Return g such that the noise of a table of g^2 cells, of average deviation, has the largest share allowed.
+
+    It is smaller where groups are many: noise in cells far from where records are pulls numbers apart.
+    """
     tables = [step for step in steps if step.noise is Noise.GAUSSIAN and not step.single]
     noise = [float(step.number) for step in tables if step.what != CHOSEN or any(one.what == TREE for one in tables)]
     if not noise:
         return _ROUND_GROUPS
     deviation = sum(noise) / len(noise)
-    return max(_LEAST_NUMBER_GROUPS, math.isqrt(int(_LARGEST_SHARE * 2 * units / noise_size(1, deviation))))
+    few, many = (math.isqrt(int(share * 2 * units / noise_size(1, deviation))) for share in _LARGEST_SHARES)
+    return max(_LEAST_NUMBER_GROUPS, min(few, _MANY_NUMBER_GROUPS), many)
 
 
 def _capped(domain: Domain, groups: int) -> tuple[int, ...]:

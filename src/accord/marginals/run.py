@@ -14,7 +14,7 @@ from accord.core.shared import SharedRandomness
 from accord.marginals.binning import NumericBinning
 from accord.marginals.cells import Cells, learn_cells
 from accord.marginals.coarse import Coarse, cell_of, coarse_tables
-from accord.marginals.dense import DenseEngine
+from accord.marginals.dense import DenseEngine, Tables
 from accord.marginals.domain import Column, ColumnKind, Domain
 from accord.marginals.engine import MOST_CELLS, CountingEngine, coded, in_batches
 from accord.marginals.errors import (
@@ -340,7 +340,7 @@ class Run:
         refits = min(chosen.times, _REFITS)
         ends = [round(chosen.times * done / refits) for done in range(1, refits + 1)]
         for done, (begin, end) in enumerate(pairwise([0, *ends])):
-            self._refit(_ITERATIONS)
+            self._refit(_ITERATIONS, done / refits)
             self._round(looks, levels, choice, chosen, times=end - begin, done=done)
 
     def _round(
@@ -402,11 +402,11 @@ class Run:
         """Return the weighted score of each table, and what the model believes of it.
 
         Those of many columns, the second of ``tables``, have a handicap by which all of them together, if none shows
-        more than noise, are chosen a twentieth as often as one table of score 0. Where they are alone, that is a pair
-        that is measured again.
+        more than noise, are chosen a twentieth as often as one table of score 0. Where they are alone, or not all
+        pairs are measured, that is a pair that is measured again.
         """
         plain, beside = tables
-        found = {} if plain else {_AGAIN: _NOTHING}
+        found = {} if plain and self._plan.mode == "pairs" else {_AGAIN: _NOTHING}
         many = round(2 * choice.moved / float(choice.number) * math.log(_RARELY * max(1, len(beside))))
         least = _BESIDE_WEIGHT if plain else HEAVIEST
         for some, most, weight, gate in ((plain, _MOST_DRAWN, HEAVIEST, 0), (beside, _FEWEST_DRAWN, least, many)):
@@ -491,9 +491,9 @@ class Run:
         largest = max(math.prod(self._shape[column] for column in table) for table in tables)
         return max(self._tree_cells * (0.25 + 0.75 * progress), largest)
 
-    def _refit(self, iterations: int) -> None:
+    def _refit(self, iterations: int, progress: float = 1.0) -> None:
         shape = self._shape
-        tables = tuple(dict.fromkeys(one.table for one in self._noisy))
+        tables = self._held(progress)
         tree = TreeEngine(shape, tables)
         dense = math.prod(shape) <= self._max_cells and tree.slower_than_dense
         engine = DenseEngine(shape, tables) if dense else tree
@@ -505,6 +505,29 @@ class Run:
             engine, self._noisy, total=self._total, features=features, start=start, iterations=iterations
         )
         self._engine = engine
+
+    def _held(self, progress: float) -> Tables:
+        """Return the measured tables, and pairs of which a product was measured, as far as the model has room for them.
+
+        Those with the largest products for their noise come first; that of a pair inside a clique costs nothing.
+        """
+        found = dict.fromkeys(one.table for one in self._noisy)
+        waiting = [one for one in self._features if one.table not in found]
+        waiting.sort(key=lambda one: -abs(one.total) / one.deviation)
+        if math.prod(self._shape) <= self._max_cells:
+            return tuple(dict.fromkeys([*found, *(one.table for one in waiting)]))
+        room = self._room(progress, list(found))
+        growing = GrowingTree(self._shape, found)
+        costs = growing.costs() if waiting else None
+        for feature in waiting:
+            assert costs is not None  # noqa: S101 - something waits
+            cost = float(costs[feature.table])
+            if cost == 0 or growing.cells + cost <= room:
+                found[feature.table] = None
+                if cost > 0:
+                    growing = growing.with_table(feature.table)
+                    costs = growing.costs()
+        return tuple(found)
 
 
 def _noise(belief: Ints, deviation: float, scale: float) -> float:
