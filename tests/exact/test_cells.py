@@ -170,7 +170,9 @@ def learned(values: NDArray[Any], grid: Grid, *, deviation: float, seed: int = 0
         counts = np.bincount(np.searchsorted(borders, codes, side="right") - 1, minlength=len(borders))
         return counts + generator.normal(0, deviation, len(borders))
 
-    return learn_cells(grid, measure, deviations=[deviation] * grid.rounds, total=len(codes)), asked
+    return learn_cells(
+        grid, measure, deviations=[deviation] * grid.rounds, total=len(codes), missing=grid.missing
+    ), asked
 
 
 HARD: dict[str, Any] = {
@@ -246,7 +248,7 @@ def test_cells_follow_from_released_counts_alone(mutant: str, monkeypatch: pytes
             released.append(counts + noise.normal(0, 20, len(borders)))
             return released[-1]
 
-        return learn_cells(grid, measure, deviations=[20.0] * grid.rounds, total=4000), released
+        return learn_cells(grid, measure, deviations=[20.0] * grid.rounds, total=4000, missing=grid.missing), released
 
     first, kept = run(values, None)
     again, _ = run(other, kept)

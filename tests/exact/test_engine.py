@@ -135,3 +135,34 @@ def test_a_count_that_loses_records_is_caught(loss: str) -> None:
         case _:
             broken = replace(engine, parts=engine.parts[:2])
     assert broken.table((0, 1)).tolist() != truth
+
+
+def test_records_that_are_uncounted_in_a_column_add_to_no_table_of_it() -> None:
+    rng = np.random.default_rng(6)
+    codes = np.stack([rng.integers(0, 4, 200), rng.integers(0, 3, 200), rng.integers(0, 6, 200)], axis=1)
+    weights = rng.integers(1, 9, 200)
+    shape, held = (3, 2, 6), (4, 3, 6)  # the last codes of the first two columns are uncounted
+    whole = CountingEngine.of(coded(codes, held, weights=weights), shape, total=0, uncounted=frozenset({0, 1}))
+    names = [np.array([0, 1, 1]), np.array([1, 0]), np.array([0, 0, 0, 0, 1, 1])]
+    renamed = whole.in_runs({2: np.array([0, 4])}).grouped([*names[:2], np.arange(2)], (2, 2, 2))
+    for engine in (whole, renamed, renamed.recoded()):
+        for table in ((0,), (1,), (2,), (0, 1), (1, 2), (2, 0), (0, 1, 2)):
+            there = np.all([codes[:, column] < shape[column] for column in table], axis=0)
+            mapped = codes[there]
+            if engine is not whole:
+                mapped = np.stack([np.append(one, 0)[mapped[:, place]] for place, one in enumerate(names)], axis=1)
+            assert engine.table(table).tolist() == plainly(mapped, weights[there], engine.shape, table)
+
+
+def test_replacing_a_record_by_one_that_is_uncounted_moves_its_weight_at_most() -> None:
+    shape, held = (2, 2), (3, 3)
+    every = [(left, right) for left in range(3) for right in range(3)]
+    for old in every:
+        for new in every:
+            counts = [
+                CountingEngine.of(coded(np.array([one, (0, 1)]), held), shape, total=2, uncounted=frozenset({0, 1}))
+                for one in (old, new)
+            ]
+            for table in ((0,), (1,), (0, 1)):
+                moved = counts[0].table(table) - counts[1].table(table)
+                assert np.maximum(moved, 0).sum() <= 1 >= np.maximum(-moved, 0).sum()

@@ -15,7 +15,9 @@ from accord.distributions import Distribution
 from accord.errors import BudgetExceeded, DataError, InvalidParameter, NotEnoughRecords, WrongRandomness
 from accord.ledger import Ledger
 from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, MarginalModel, NumericBinning
-from accord.marginals.errors import grouped, nearest_law, told_apart
+from accord.marginals.cells import Cells
+from accord.marginals.errors import grouped, grouped_cells, nearest_law, told_apart
+from accord.marginals.fit import Noisy, noise_alone
 from accord.marginals.placing import even_levels
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
@@ -332,6 +334,44 @@ def test_runs_of_ordered_codes_are_heavy_and_few() -> None:
     assert grouping.counts.sum() == pytest.approx(counts.sum())
     sums = np.bincount(grouping.group_of, weights=grouping.within)
     np.testing.assert_allclose(sums, 1)
+
+
+def test_groups_do_not_reach_across_gaps() -> None:
+    """Two towns of 3,000 and 900 records, tails of a few records, and noise in between that hangs on to either."""
+    counts = np.array([40, 1200, 1500, 260, 0, 12, 0, 0, 25, 500, 400, 0.0])
+    ends = np.array([0, 1, 2, 3, 4, 40, 41, 80, 99, 100, 101, 102, 103.0])
+    cells = Cells(starts=np.arange(12), end=12, counts=counts, deviations=np.full(12, 20.0))
+    for most in (2, 3, 5):
+        grouping = grouped_cells(cells, ends, missing=False, threshold=5, most=most, total=counts.sum())
+        assert 2 <= grouping.groups <= most
+        assert set(grouping.group_of[:4]).isdisjoint(grouping.group_of[8:11])
+    assert grouped_cells(cells, ends, missing=False, threshold=5, most=1, total=counts.sum()).groups == 1
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_cells_of_a_table_that_hold_no_more_than_noise_are_empty(columns: int) -> None:
+    table, deviations = tuple(range(columns)), np.full(400, 10.0)
+    noise = SharedRandomness(7).stream("noise").normal(0, 10, 400)
+    counts = np.where(np.arange(400) < 20, 500.0, 0) + noise
+    empty = noise_alone(Noisy(table, counts, deviations))
+    assert empty[:20].sum() == 0
+    assert (empty.sum() > 350) == (columns == 2)
+    spread = counts + np.where(np.arange(400) < 20, 0.0, 12.0)  # records everywhere, none of which stands out
+    assert noise_alone(Noisy(table, spread, deviations)).sum() == 0
+
+
+def test_missing_cells_of_a_required_column_are_not_counted_and_nothing_takes_their_place() -> None:
+    rng = SharedRandomness(8).stream("missing")
+    other = rng.integers(0, 2, 4000)
+    first = np.where(rng.random(4000) < np.where(other == 1, 0.6, 0.0), 3, other)  # 3 is no code: missing
+    domain = Domain([Column("a", 3, uncounted=True), Column("b", 2)])
+    model = made(domain, np.stack([first, other], axis=1))
+    present = first < 3
+    shares = np.bincount(first[present], minlength=3) / present.sum()
+    assert model.marginal(["a"]) == pytest.approx(shares, abs=0.02)
+    assert model.marginal(["a"])[1] < 0.4, "with the missing ones in its place it would be a half"
+    with pytest.raises(InvalidParameter, match="not both"):
+        Column("a", 3, missing=True, uncounted=True)
 
 
 def test_tails_fall_and_noise_far_out_is_not_taken_for_records() -> None:

@@ -86,17 +86,18 @@ class NumericBinning:
         """Number of cells."""
         return len(self.edges) - 1
 
-    def column(self, name: str) -> Column:
-        """Return the column of a `Domain` that these codes make."""
+    def column(self, name: str, *, uncounted: bool = False) -> Column:
+        """Return the column of a `Domain` that these codes make; with ``uncounted``, missing cells add to no table."""
         ends = np.array(self.edges)
         middles = ends[:-1] + np.diff(ends) / 2
         apart = bool((middles[:-1] < middles[1:]).all())  # else two cells of neighbouring floats have one middle
         return Column(
             name,
-            self.cells + self.missing,
+            self.cells + (self.missing and not uncounted),
             kind=ColumnKind.NUMBER,
             positions=middles if apart else ends[:-1],
-            missing=self.missing,
+            missing=self.missing and not uncounted,
+            uncounted=uncounted,
         )
 
     def encode(self, values: ArrayLike) -> Ints:

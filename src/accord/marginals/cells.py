@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from accord.marginals.grid import WAYS, Grid
 
-__all__ = ["Cells", "consistent", "learn_cells"]
+__all__ = ["Cells", "consistent", "held", "learn_cells"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +28,7 @@ _STEEP = 4.0
 _NOISE, _MEAN_SIZE = 2.0, math.sqrt(2 / math.pi)
 _FADING = 2.0
 _FURTHER = 3.0
+_FEWER, _LEAST_HELD = 4.0, 0.01
 
 
 @final
@@ -62,7 +63,9 @@ class Cells:
         return found
 
 
-def learn_cells(grid: Grid, measure: Callable[[Ints], Floats], *, deviations: Sequence[float], total: float) -> Cells:
+def learn_cells(
+    grid: Grid, measure: Callable[[Ints], Floats], *, deviations: Sequence[float], total: float, missing: bool
+) -> Cells:
     """Return cells that are fine where records are.
 
     Parameters
@@ -70,23 +73,33 @@ def learn_cells(grid: Grid, measure: Callable[[Ints], Floats], *, deviations: Se
     grid
         Public.
     measure
-        Releases the counts of the cells with these first codes, and of missing cells if the grid has a code for them.
+        Releases the counts of the cells with these first codes, and of missing cells if these are counted.
         It is called ``len(deviations)`` times, whatever comes out.
     deviations
         Of the noise, each time.
     total
-        What the true counts add up to, public.
+        Number of all records, public: what the true counts add up to, unless some records have no number.
+    missing
+        Whether missing cells are counted.
 
     """
     partitions, noisy = [grid.first_cells()], [measure(grid.first_cells())]
-    counts, spread = consistent(partitions, noisy, deviations[:1], total=total, missing=grid.missing)
+    total = held(noisy[0], deviations[0], total=total)
+    counts, spread = consistent(partitions, noisy, deviations[:1], total=total, missing=missing)
     for done, deviation in enumerate(deviations[1:], start=2):
         starts = partitions[-1]
         starts = _cut(grid, starts, counts[: len(starts)], deviation=deviation, total=total)
         partitions.append(starts)
         noisy.append(measure(starts))
-        counts, spread = consistent(partitions, noisy, deviations[:done], total=total, missing=grid.missing)
+        counts, spread = consistent(partitions, noisy, deviations[:done], total=total, missing=missing)
     return _tidy(grid, partitions[-1], counts, spread)
+
+
+def held(counts: Floats, deviation: float, *, total: float) -> float:
+    """Return what counts of one table add up to: all records, unless they are clearly fewer, which some add to none."""
+    found = float(counts.sum())
+    fewer = found < total - _FEWER * deviation * math.sqrt(len(counts))
+    return max(found, total * _LEAST_HELD) if fewer else total
 
 
 def _cut(grid: Grid, starts: Ints, counts: Floats, *, deviation: float, total: float) -> Ints:
@@ -256,6 +269,8 @@ def _code_at(grid: Grid, number: float) -> int:
 def _without_noise(edges: Ints, values: Floats, spread: Floats) -> tuple[Ints, Floats, Floats]:
     """Put neighbouring cells together none of which stands out of the noise, and say zero if all of them do not.
 
+    A cell by itself, between others that stand out among all, needs to do so too; any other needs two deviations.
+
     Where all cells but a few clear ones hold together no more than noise would, they hold nothing.
     """
     light = values < (math.sqrt(2 * math.log(max(len(values), 2))) + 1) * spread
@@ -264,6 +279,13 @@ def _without_noise(edges: Ints, values: Floats, spread: Floats) -> tuple[Ints, F
         if float(values[light].sum()) <= most:
             values = np.where(light, 0.0, values)
     noise = values < _NOISE * spread
+    standing = np.flatnonzero(values >= math.sqrt(2 * math.log(max(len(values), 2))) * spread)
+    if len(standing):
+        first, last = int(standing[0]), int(standing[-1])
+        beside = np.concatenate([[True], noise, [True]])
+        alone = beside[:-2] & beside[2:]
+        alone[standing] = False
+        noise[first:last] |= alone[first:last]
     begins = np.flatnonzero(~noise | np.concatenate([[True], ~noise[:-1]]))
     together = np.add.reduceat(values, begins)
     deviations = np.sqrt(np.add.reduceat(spread**2, begins))

@@ -51,6 +51,8 @@ class Column:
         default. Choose an own level for that if such cells may be many.
     missing
         Whether the last code stands for no value: it has no place in the order and no number.
+    uncounted
+        Whether records may hold one code more, behind the last, for a missing cell that adds to no table of the column.
     grid
         Of a column made by `of_grid`: its codes are the grid's, and the cells that are released are found by counting.
 
@@ -72,6 +74,7 @@ class Column:
     positions: tuple[float, ...]
     other: int
     missing: bool
+    uncounted: bool
     grid: Grid | None
 
     def __init__(
@@ -83,6 +86,7 @@ class Column:
         positions: Sequence[float] | ArrayLike | None = None,
         other: int | None = None,
         missing: bool = False,
+        uncounted: bool = False,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidParameter("name must be a word that is not empty.")
@@ -97,11 +101,15 @@ class Column:
             raise InvalidParameter("positions must be one finite number a code of a value, increasing.")
         _check.store(self, name=name, size=size, kind=kind, positions=tuple(places.tolist()))
         fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
-        _check.store(self, other=fallback, missing=bool(missing), grid=None)
+        if missing and uncounted:
+            raise InvalidParameter("missing cells have a code or are uncounted, not both.")
+        _check.store(self, other=fallback, missing=bool(missing), uncounted=bool(uncounted), grid=None)
 
     @staticmethod
-    def of_grid(name: str, grid: Grid) -> "Column":
+    def of_grid(name: str, grid: Grid, *, uncounted: bool = False) -> "Column":
         """Return a column of numbers whose codes are those of a fine grid; ``size`` is what a plan reckons with.
+
+        The grid's code for missing cells is a code of the column, or, with ``uncounted``, adds to no table.
 
         Examples
         --------
@@ -109,14 +117,16 @@ class Column:
         65
 
         """
-        column = Column(name, min(grid.size, _GRID_CELLS) + grid.missing, kind=ColumnKind.NUMBER, missing=grid.missing)
+        missing = grid.missing and not uncounted
+        size = min(grid.size, _GRID_CELLS) + missing
+        column = Column(name, size, kind=ColumnKind.NUMBER, missing=missing, uncounted=uncounted)
         _check.store(column, grid=grid)
         return column
 
     @property
     def codes(self) -> int:
-        """Number of codes that a cell may have: those of the grid, if there is one."""
-        return self.size if self.grid is None else self.grid.codes
+        """Number of codes that are counted: those of the grid, if there is one."""
+        return self.size if self.grid is None else self.grid.size + self.missing
 
     @property
     def rounds(self) -> int:
@@ -182,8 +192,13 @@ class Domain:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Number of codes that a cell of each column may have."""
+        """Number of codes of each column that are counted."""
         return tuple(column.codes for column in self.columns)
+
+    @property
+    def uncounted(self) -> frozenset[int]:
+        """Columns whose missing cells add to no table."""
+        return frozenset(place for place, column in enumerate(self.columns) if column.uncounted)
 
     @property
     def cells(self) -> int:
@@ -233,6 +248,6 @@ class Domain:
             cells = table[:, place]
             with np.errstate(invalid="ignore"):
                 valid = (cells >= 0) & (cells < column.codes) & (cells == np.floor(cells))
-            other = column.other if column.grid is None else column.codes - 1
+            other = column.codes if column.uncounted else column.other if column.grid is None else column.codes - 1
             result[:, place] = np.where(valid, cells, other)
         return result

@@ -204,7 +204,8 @@ class CountingEngine:
     - Counts: entry c of a table is the sum of the weights of the records whose groups are those of cell c. They do not
       depend on how records are cut into parts, nor on threads: `tests/exact/test_engine.py`.
     - Sensitivity: replacing the records of one unit by others of the same weight w moves at most w from the cells of
-      any one table and adds at most w to them: by 2 w in L1, and by at most sqrt(2) w in L2.
+      any one table and adds at most w to them: by 2 w in L1, and by at most sqrt(2) w in L2. A record that adds to no
+      cell of a table moves less.
     - Not promised: any privacy. Counts are functions of the records; they go to mechanisms and nowhere else.
 
     Parameters
@@ -219,6 +220,8 @@ class CountingEngine:
         Of each column.
     run
         How the parts are visited; by threads of this process by default.
+    uncounted
+        Columns whose records may hold one code more, behind the last: such a record adds to no table of the column.
 
     """
 
@@ -227,25 +230,34 @@ class CountingEngine:
     total: int
     groups: tuple[Groups, ...]
     run: Run
+    uncounted: frozenset[int] = frozenset()
 
     @staticmethod
-    def of(codes: Codes, shape: tuple[int, ...], *, total: int) -> "CountingEngine":
+    def of(
+        codes: Codes, shape: tuple[int, ...], *, total: int, uncounted: frozenset[int] = frozenset()
+    ) -> "CountingEngine":
         """Return an engine over records in memory, cut into one part a thread where they are many."""
         threads = 1 if codes.size <= _FEW else _threads()
         ends = np.linspace(0, codes.size, threads + 1).astype(np.int64).tolist()
         parts = tuple(codes.between(low, high) for low, high in pairwise(ends))
-        return CountingEngine(parts=parts, shape=shape, total=total, groups=(Groups(),) * len(shape), run=in_threads)
+        groups = (Groups(),) * len(shape)
+        return CountingEngine(parts=parts, shape=shape, total=total, groups=groups, run=in_threads, uncounted=uncounted)
 
     def grouped(self, group_of: Sequence[Ints], shape: tuple[int, ...]) -> "CountingEngine":
         """Return an engine of the same records whose groups, as they are now, are put together."""
-        groups = tuple(groups.then(one) for groups, one in zip(self.groups, group_of, strict=True))
+        found = [
+            np.append(one, size) if place in self.uncounted else one
+            for place, (one, size) in enumerate(zip(group_of, shape, strict=True))
+        ]
+        groups = tuple(groups.then(one) for groups, one in zip(self.groups, found, strict=True))
         return replace(self, shape=shape, groups=groups)
 
     def in_runs(self, starts: Mapping[int, Ints]) -> "CountingEngine":
         """Return an engine of the same records whose codes in some columns are put together in runs, by first codes."""
         groups, shape = list(self.groups), list(self.shape)
         for column, first in starts.items():
-            groups[column], shape[column] = Groups.runs(first), len(first)
+            every = np.append(first, self.shape[column]) if column in self.uncounted else first
+            groups[column], shape[column] = Groups.runs(every), len(first)
         return replace(self, shape=tuple(shape), groups=tuple(groups))
 
     def recoded(self) -> "CountingEngine":
@@ -253,20 +265,33 @@ class CountingEngine:
 
         Groups of a few hundred take a byte or two a cell where fine codes take four and a search each time.
         """
-        recode = Recode(self.groups, self.shape)
+        recode = Recode(self.groups, self._held)
         parts = tuple(part.recoded(recode) for part in self.parts)
         return replace(self, parts=parts, groups=(Groups(),) * len(self.shape))
 
     def count(self, tables: Tables) -> list[Ints]:
         """Return the weight of each cell of tables, each flat; the last column of a table changes fastest."""
         found: list[Ints] = []
-        for some in in_batches(tables, self.shape, most=MOST_CELLS):
-            request = Request(some, self.shape, self.groups)
+        for some in in_batches(tables, self._held, most=MOST_CELLS):
+            request = Request(some, self._held, self.groups)
             counts = np.zeros(sum(request.cells), dtype=np.int64)
             for one in self.run(_Counting(request), self.parts):
                 counts += one
-            found.extend(np.split(counts, np.cumsum(request.cells)[:-1]))
+            each = np.split(counts, np.cumsum(request.cells)[:-1])
+            found.extend(self._counted(table, flat) for table, flat in zip(some, each, strict=True))
         return found
+
+    @property
+    def _held(self) -> tuple[int, ...]:
+        """Number of groups of each column, with that of records which add to none of its tables."""
+        return tuple(size + (place in self.uncounted) for place, size in enumerate(self.shape))
+
+    def _counted(self, table: tuple[int, ...], counts: Ints) -> Ints:
+        """Return the counts of a table without those of records that add to none."""
+        if self.uncounted.isdisjoint(table):
+            return counts
+        every = counts.reshape([self._held[column] for column in table])
+        return np.ascontiguousarray(every[tuple(slice(self.shape[column]) for column in table)]).ravel()
 
     def table(self, columns: tuple[int, ...]) -> Ints:
         """Return the weight of each cell of one table, flat."""

@@ -145,7 +145,8 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
         values, rest = counted[: column.values], counted[column.values :]
         falling = _with_falling_tails(values, deviation, threshold)
         runs = _halves if column.kind is ColumnKind.NUMBER else _runs
-        group_of = runs(falling, threshold=threshold, most=most - len(rest))
+        ends = np.arange(len(falling) + 1.0)
+        group_of = runs(falling, ends, threshold=threshold, most=most - len(rest))
         group_of = np.concatenate([group_of, np.full(len(rest), group_of[-1] + 1)])
         counted = np.concatenate([falling, rest])
     group_of = _with_noise_elsewhere(group_of, counted, kept)
@@ -158,13 +159,15 @@ def grouped(column: Column, counts: Floats, *, deviation: float, threshold: floa
     )
 
 
-def grouped_cells(cells: Cells, *, missing: bool, threshold: float, most: int, total: float) -> Grouping:
+def grouped_cells(cells: Cells, ends: Floats, *, missing: bool, threshold: float, most: int, total: float) -> Grouping:
     """Return runs of released cells that hold at least ``threshold`` deviations, and the law inside each.
 
     Parameters
     ----------
     cells
         Of a column of numbers; what is noise has been taken out of them.
+    ends
+        Where each begins and the last one ends, in numbers.
     missing
         Whether the last count is that of missing cells, a group of its own.
     threshold
@@ -180,7 +183,7 @@ def grouped_cells(cells: Cells, *, missing: bool, threshold: float, most: int, t
     if missing and counts[-1] <= _NOISE * deviations[-1] < total / 2:
         counts[-1] = 0.0
     least = threshold * float(np.median(deviations[:values]))
-    group_of = _halves(counts[:values], threshold=least, most=most - missing)
+    group_of = _halves(counts[:values], ends, threshold=least, most=most - missing)
     group_of = np.concatenate([group_of, np.full(int(missing), group_of[-1] + 1)]).astype(np.int64)
     law = nearest_law_of_some(counts, counts > 0) if (counts > 0).any() else np.full(len(counts), 1 / len(counts))
     sums = np.bincount(group_of, weights=law)
@@ -254,32 +257,76 @@ def _rare_together(counts: Floats, threshold: float) -> Ints:
     return group_of.astype(np.int64)
 
 
-def _halves(counts: Floats, *, threshold: float, most: int) -> Ints:
+def _halves(counts: Floats, ends: Floats, *, threshold: float, most: int) -> Ints:
     """Return runs none of which goes over the middle of the counts: there tables of coarse groups are cut."""
     if not _FEWEST_HALVED <= most <= _MOST_HALVED or len(counts) <= most:
-        return _runs(counts, threshold=threshold, most=most)
+        return _runs(counts, ends, threshold=threshold, most=most)
     steps = np.cumsum(np.maximum(counts, 0.0))
     cut = int(np.argmin(np.abs(steps - steps[-1] / 2))) + 1
-    sides = [(counts[:cut], most - most // 2), (counts[cut:], most // 2)]
-    if not all(len(side) and side.sum() >= threshold for side, _ in sides):
-        return _runs(counts, threshold=threshold, most=most)
-    low, high = (_runs(side, threshold=threshold, most=room) for side, room in sides)
+    if not all(len(side) and side.sum() >= threshold for side in (counts[:cut], counts[cut:])):
+        return _runs(counts, ends, threshold=threshold, most=most)
+    low = _runs(counts[:cut], ends[: cut + 1], threshold=threshold, most=most - most // 2)
+    high = _runs(counts[cut:], ends[cut:], threshold=threshold, most=most // 2)
     return np.concatenate([low, high + low[-1] + 1])
 
 
-def _runs(counts: Floats, *, threshold: float, most: int) -> Ints:
-    """Merge the lightest run with its lighter neighbour until all are heavy enough and few enough."""
+def _runs(counts: Floats, ends: Floats, *, threshold: float, most: int) -> Ints:
+    """Merge neighbouring runs until all are heavy enough, and then until they are few enough.
+
+    Those come first that have no gap between them, a stretch without counts that is wide beside a run on its sides, and
+    of these the lightest together. So what lies apart stays apart as long as each of it is heavy enough.
+
+    Parameters
+    ----------
+    counts
+        Of the codes, in their order.
+    ends
+        Where each code begins and the last one ends, shape (codes + 1,).
+    threshold, most
+        Least count of a run, and how many there may be.
+
+    """
     starts = _first_starts(counts)
-    weights = np.add.reduceat(counts, starts).tolist()
-    ends = [*starts[1:].tolist(), len(counts)]
-    while len(weights) > 1 and (len(weights) > most or min(weights) < threshold):
-        light = int(np.argmin(weights))
-        left = weights[light - 1] if light > 0 else np.inf
-        right = weights[light + 1] if light + 1 < len(weights) else np.inf
-        low = light - 1 if left <= right else light
-        weights[low : low + 2] = [weights[low] + weights[low + 1]]
-        del ends[low]
-    return np.repeat(np.arange(len(ends)), np.diff([0, *ends])).astype(np.int64)
+    weights = np.add.reduceat(counts, starts)
+    held = np.flatnonzero(weights > 0)
+    if len(held) == 0:
+        return np.zeros(len(counts), dtype=np.int64)
+    stops = np.append(starts[1:], len(counts))
+    runs = [
+        _OfCodes(float(weights[place]), float(ends[starts[place]]), float(ends[stops[place]]), int(starts[place]))
+        for place in held.tolist()
+    ]
+    while len(runs) > 1:
+        light = min(range(len(runs)), key=lambda place: runs[place].weight)
+        sides = range(len(runs) - 1)
+        if runs[light].weight < threshold:
+            sides = range(max(light - 1, 0), min(light + 1, len(runs) - 1))
+        elif len(runs) <= most:
+            break
+        low = min(sides, key=lambda low: (_gap(runs[low], runs[low + 1]), runs[low].weight + runs[low + 1].weight))
+        runs[low : low + 2] = [runs[low].with_next(runs[low + 1])]
+    firsts = [0, *(run.first for run in runs[1:])]
+    return np.repeat(np.arange(len(runs)), np.diff([*firsts, len(counts)])).astype(np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _OfCodes:
+    """A run of codes: what was counted in it, where what was counted begins and ends, and its first code."""
+
+    weight: float
+    begin: float
+    end: float
+    first: int
+
+    def with_next(self, other: "_OfCodes") -> "_OfCodes":
+        return _OfCodes(self.weight + other.weight, self.begin, other.end, self.first)
+
+
+def _gap(left: _OfCodes, right: _OfCodes) -> float:
+    """Return the width of the gap between two runs; 0 if it is at most half as wide as the narrower one."""
+    gap = right.begin - left.end
+    return gap if 2 * gap > min(left.end - left.begin, right.end - right.begin) else 0.0
 
 
 def _first_starts(counts: Floats) -> Ints:

@@ -14,6 +14,23 @@ __all__ = ["STRENGTH", "Engine", "Feature", "Fitted", "Noisy", "fit"]
 Floats = NDArray[np.float64]
 STRENGTH = 0.15
 _FEATURE_STRENGTH = 1e-4
+_EMPTY_STRENGTH = 1e-3
+_NOISE, _CLEAR, _LOST = 2.0, 2.5, 0.15
+
+
+def noise_alone(one: "Noisy") -> NDArray[np.bool_]:
+    """Return which cells of a table of several columns hold nothing, for all that its counts tell.
+
+    Where the cells that do not stand out of the noise hold together no more than noise would, they are empty: the
+    positive part of their noise would otherwise be taken for records in each of them. What is lost is at most two
+    deviations of their sum.
+    """
+    none = np.zeros(len(one.counts), dtype=np.bool_)
+    if len(one.table) < 2:
+        return none
+    light = one.counts < _CLEAR * one.deviations
+    held, squares = float(one.counts[light].sum()), float((one.deviations[light] ** 2).sum())
+    return light if held <= max(_NOISE * math.sqrt(squares), _LOST * float(one.deviations[light].sum())) else none
 
 
 class Engine(Protocol):
@@ -125,10 +142,15 @@ def fit(
     places = {table: place for place, table in enumerate(engine.tables)}
     sizes = [len(one.counts) for one in noisy]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    targets = np.concatenate([*(one.counts for one in noisy), [one.total for one in features]]) / total
+    empty = [noise_alone(one) for one in noisy]
+    counts = [np.where(none, 0.0, one.counts) for one, none in zip(noisy, empty, strict=True)]
+    targets = np.concatenate([*counts, [one.total for one in features]]) / total
     ridge = np.concatenate(
         [
-            *(one.strength * one.deviations for one in noisy),
+            *(
+                np.where(none, _EMPTY_STRENGTH, one.strength) * one.deviations
+                for one, none in zip(noisy, empty, strict=True)
+            ),
             [_FEATURE_STRENGTH * one.deviation**2 for one in features],
         ]
     )

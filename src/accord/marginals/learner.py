@@ -207,7 +207,10 @@ class MarginalLearner:
         several, shape = records.owners is not None, self.domain.codes
         whole = WHOLE if several else 1
         counting = CountingEngine.of(
-            coded(table, shape, weights=unit_weights(records)), shape, total=records.units * whole
+            coded(table, [size + 1 for size in shape], weights=unit_weights(records)),
+            shape,
+            total=records.units * whole,
+            uncounted=self.domain.uncounted,
         )
         judge(_verdicts(self._plan(records.units, whole, records.word), weighted=several))
         with within_larger():

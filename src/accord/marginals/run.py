@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accord.core.secret import PrivateRandomness
 from accord.core.shared import SharedRandomness
 from accord.marginals.binning import NumericBinning
-from accord.marginals.cells import Cells, learn_cells
+from accord.marginals.cells import Cells, held, learn_cells
 from accord.marginals.coarse import Coarse, cell_of, coarse_tables
 from accord.marginals.dense import DenseEngine, Tables
 from accord.marginals.domain import Column, ColumnKind, Domain
@@ -115,6 +115,7 @@ class Run:
         self._groupings: tuple[Grouping, ...] = ()
         self._ones_noisy: list[tuple[Floats, Floats | float]] = []
         self._edges: dict[int, tuple[float, ...]] = {}
+        self._scales: dict[int, float] = {}
         self._total = 0
         self._engine: DenseEngine | TreeEngine | None = None
         self._fitted: Fitted | None = None
@@ -218,6 +219,7 @@ class Run:
             groupings.append(
                 grouped_cells(
                     cells,
+                    ends,
                     missing=column.missing,
                     threshold=RARE,
                     most=self._plan.number_groups,
@@ -234,6 +236,8 @@ class Run:
         step, plan = self._step(column_name(column)), self._plan
         deviation = float(step.number)
         counts = look.gaussian(step, (place,))
+        scale = self._scale(counts, deviation)
+        counts, deviation, self._scales[place] = counts * scale, deviation * scale, scale
         self._ones_noisy.append((counts, deviation))
         self._tell(step.what)
         return grouped(
@@ -245,13 +249,17 @@ class Run:
             total=self._total,
         )
 
+    def _scale(self, counts: Floats, deviation: float) -> float:
+        """Return by what to multiply the counts of a table to which some records add nothing."""
+        return self._total / held(counts, deviation, total=self._total)
+
     def _cells(self, look: Look, place: int, column: Column, grid: Grid) -> Cells:
         """Count the cells of a grid as often as the plan says, each time finer where records are."""
         step = self._step(column_name(column))
 
         def measure(starts: Ints) -> Floats:
             here = Look(
-                look.counting.in_runs({place: np.append(starts, [grid.size] * grid.missing)}),
+                look.counting.in_runs({place: np.append(starts, [grid.size] * column.missing)}),
                 look.plan,
                 look.randomness,
             )
@@ -259,7 +267,11 @@ class Run:
             self._tell(step.what)
             return counts
 
-        return learn_cells(grid, measure, deviations=[float(step.number)] * step.times, total=self._total)
+        deviations = [float(step.number)] * step.times
+        cells = learn_cells(grid, measure, deviations=deviations, total=self._total, missing=column.missing)
+        scale = self._scale(cells.counts, float(np.sqrt(np.mean(cells.deviations**2))))
+        self._scales[place] = scale
+        return replace(cells, counts=cells.counts * scale, deviations=cells.deviations * scale)
 
     def _pairs(self, look: Look) -> None:
         for table in combinations(range(self._domain.dimension), 2):
@@ -267,10 +279,11 @@ class Run:
             self._take(look, step, table)
 
     def _take(self, look: Look, step: Step, table: tuple[int, ...], level: Coarse | None = None) -> None:
-        counts = look.gaussian(step, table)
-        deviations = np.full(len(counts), float(step.number))
+        counts, deviation = look.gaussian(step, table), float(step.number)
+        scale = self._scale(counts, deviation)
+        deviations = np.full(len(counts), deviation * scale)
         cells = None if level is None else cell_of(table, level.maps, level.shape)
-        self._noisy.append(Noisy(table, counts, deviations, STRENGTH, cells))
+        self._noisy.append(Noisy(table, counts * scale, deviations, STRENGTH, cells))
         self._tell(step.what)
 
     def _numbers(self, look: Look) -> None:
@@ -282,7 +295,7 @@ class Run:
         by_column = [scores.get(column, np.zeros(1, dtype=np.int64)) for column in range(self._domain.dimension)]
         for left, right in combinations_with_replacement(sorted(scores), 2):
             step = squares if left == right else products
-            total = look.product(step, left, right, by_column)
+            total = look.product(step, left, right, by_column) * max(self._scales[left], self._scales[right])
             table = (left,) if left == right else (left, right)
             values = scores[left] ** 2 if left == right else np.outer(scores[left], scores[right]).ravel()
             self._features.append(Feature(table, values.astype(np.float64), total, float(step.number)))

@@ -1,7 +1,7 @@
 """A declared table as codes in parts: read once, a batch at a time, and held in a few bytes a record."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -55,25 +55,27 @@ class Coding:
     @property
     def type(self) -> np.dtype[Any]:
         """The smallest type that holds all codes."""
-        return np.dtype(type_for(self.column.codes))
+        return np.dtype(type_for(self.column.codes + self.column.uncounted))
 
     def encode(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the code of each cell, as `Table.columns` holds them."""
         if self.numbers is not None:
             return self.numbers.encode(values).astype(self.type)
-        return np.where(values < 0, self.column.size - 1, values).astype(self.type)
+        return np.where(values < 0, self.column.values, values).astype(self.type)
 
 
 def coding_of(column: Column) -> Coding:
-    """Return how a column is coded; the last code is that of missing cells."""
+    """Return how a column is coded; the last code is that of missing cells, which are not counted if it is required."""
+    never = column.required
     if column.is_label:
         kind = "ordered" if column.kind == "ordinal" else "category"
-        return Coding(CodedColumn(column.name, len(column.categories) + 1, kind=kind, missing=True), None)
+        size = len(column.categories) + (not never)
+        return Coding(CodedColumn(column.name, size, kind=kind, missing=not never, uncounted=never), None)
     edges = declared_edges(column)
     if edges is not None:
-        return Coding(edges.column(column.name), edges)
+        return Coding(edges.column(column.name, uncounted=never), edges)
     grid = Grid(bounds=column.bounds, decimals=decimals_of(column), missing=True)
-    return Coding(CodedColumn.of_grid(column.name, grid), grid)
+    return Coding(CodedColumn.of_grid(column.name, grid, uncounted=never), grid)
 
 
 def declared_edges(column: Column) -> NumericBinning | None:
@@ -142,15 +144,17 @@ class CodedTable:
 
     def engine(self) -> CountingEngine:
         """Return what counts the tables of these records."""
-        codes = domain_of(self.schema).codes
+        domain = domain_of(self.schema)
+        codes, uncounted = domain.codes, domain.uncounted
         weights = None if self.owners is None else weights_of(self.owners).astype(np.uint16)
         total = self.units * (WHOLE if self.several_records else 1)
+        whole = CountingEngine(
+            parts=(), shape=codes, total=total, groups=(Groups(),) * len(codes), run=in_threads, uncounted=uncounted
+        )
         if self.run is not None:
-            return CountingEngine(
-                parts=self.parts, shape=codes, total=total, groups=(Groups(),) * len(codes), run=self.run
-            )
+            return replace(whole, parts=self.parts, run=self.run)
         if len(self.parts) == 1 and isinstance(self.parts[0], Codes):  # it may be cut for threads
-            return CountingEngine.of(Codes(self.parts[0].columns, weights), codes, total=total)
+            return CountingEngine.of(Codes(self.parts[0].columns, weights), codes, total=total, uncounted=uncounted)
         parts: list[Part] = []
         low = 0
         for part, size in zip(self.parts, self.sizes, strict=True):
@@ -160,9 +164,7 @@ class CodedTable:
                 own = weights[low : low + size]
                 parts.append(Codes(part.columns, own) if isinstance(part, Codes) else _Weighted(part, own))
             low += size
-        return CountingEngine(
-            parts=tuple(parts), shape=codes, total=total, groups=(Groups(),) * len(codes), run=in_threads
-        )
+        return replace(whole, parts=tuple(parts))
 
 
 @final

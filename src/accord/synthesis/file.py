@@ -51,7 +51,7 @@ def _pure(*, epsilon: Fraction, neighbouring: str, unit: str) -> PureDP:
 def _table_model(*, schema: Schema, binnings: tuple[NumericBinning | None, ...], law: MarginalModel) -> TableModel:
     """Return a model of tables whose parts fit together."""
     sizes = [
-        len(column.categories) + 1 if binning is None else binning.cells + binning.missing
+        len(column.categories) + (not column.required) if binning is None else binning.cells + binning.missing
         for column, binning in zip(schema.read, binnings, strict=True)
     ]
     names = [column.name for column in schema.read]

@@ -181,7 +181,9 @@ class TableLearner:
         found: list[NumericBinning | None] = []
         for place, column in enumerate(self.schema.read):
             if place in law.edges:
-                found.append(NumericBinning(law.edges[place], decimals=decimals_of(column), missing=True))
+                found.append(
+                    NumericBinning(law.edges[place], decimals=decimals_of(column), missing=not column.required)
+                )
             else:
                 found.append(None if column.is_label else declared_edges(column))
         return tuple(found)

@@ -70,7 +70,7 @@ class TableModel:
         """
         count = _check.integer("count", count, least=1)
         codes = self.law.rounded(count, generator) if rounded else self.law.sample(count, generator)
-        codes = self._without_missing(codes, generator)
+        codes = self._without_noise(codes, generator)
         found: list[NDArray[Any]] = []
         for place, (column, binning) in enumerate(zip(self.schema.read, self.binnings, strict=True)):
             if binning is None:
@@ -93,32 +93,24 @@ class TableModel:
     def shares(self, names: Sequence[str]) -> Shares:
         """Return the shares of labels and cells of these columns, one axis a column, the last entry for missing cells.
 
-        Those of a missing cell in a column that is declared as required are shared out.
+        It is 0 in a column that is declared as required.
         """
-        table = self.law.marginal(names)
         declared = {column.name: column for column in self.schema.read}
-        for axis, name in enumerate(names):
-            if declared[name].required:
-                np.moveaxis(table, axis, -1)[..., -1] = 0.0
-        total = float(table.sum())
-        return table / total if total > 0 else table
+        absent = [(0, int(declared[name].required)) for name in names]
+        return np.pad(self.law.marginal(names), absent)
 
-    def _without_missing(self, codes: Ints, generator: Generator) -> Ints:
-        """Draw again the rows that have a missing cell where none may be; what is left then, from single columns."""
-        required = [
-            place for place, column in enumerate(self.schema.read) if column.required or self._is_whole_constant(place)
-        ]
-        missing = [self.law.domain.columns[place].size - 1 for place in required]
-        if not required:
-            return codes
-        for _ in range(_TRIES):
-            wrong = (codes[:, required] == missing).any(axis=1)
+    def _without_noise(self, codes: Ints, generator: Generator) -> Ints:
+        """Draw again rows with a missing cell in a column of one number, where these do not stand out of the noise.
+
+        What is left then is the number.
+        """
+        constant = [place for place in range(len(self.binnings)) if self._is_whole_constant(place)]
+        for _ in range(_TRIES if constant else 0):
+            wrong = (codes[:, constant] > 0).any(axis=1)
             if not wrong.any():
-                return codes
+                break
             codes[wrong] = self.law.sample(int(wrong.sum()), generator)
-        for place, last in zip(required, missing, strict=True):
-            wrong = codes[:, place] == last
-            codes[wrong, place] = _draw(self.law.marginal([place])[:last], int(wrong.sum()), generator)
+        codes[:, constant] = 0
         return codes
 
     def _is_whole_constant(self, place: int) -> bool:
@@ -174,30 +166,16 @@ class ColumnsLaw:
         return np.array([*(self.law.probabilities if isinstance(self.law, Categorical) else ()), 0.0])
 
 
-def _draw(masses: NDArray[np.float64], count: int, generator: Generator) -> Ints:
-    """Return codes by their masses, all equally likely if none has any."""
-    total = float(masses.sum())
-    law = masses / total if total > 0 else np.full(len(masses), 1 / len(masses))
-    return generator.choice(len(masses), size=count, p=law).astype(np.int64)
-
-
 def table_errors(model: TableModel) -> TableErrors:
     """Return the expected errors of a model: of released numbers, free.
 
-    A column that is declared as required has no missing cell in the rows: what the model has of them is shared out.
+    A column that is declared as required has no missing cell: its last share is 0.
     """
     read, law = model.schema.read, model.law
     columns = {}
     for place, (column, binning, error) in enumerate(zip(read, model.binnings, law.errors.columns, strict=True)):
-        shares, low, high = law.marginal([place]), error.low.copy(), error.high.copy()
-        if column.required:
-            for one in (shares, low, high):
-                one[-1] = 0.0
-            left = float(shares.sum())
-            if left > 0:
-                shares, low = shares / left, np.minimum(low / left, 1.0)
-                high = np.minimum(high / left, 1.0)
-            low, high = np.minimum(low, shares), np.maximum(high, shares)
+        absent = (0, int(column.required))
+        shares, low, high = (np.pad(one, absent) for one in (law.marginal([place]), error.low, error.high))
         columns[column.name] = ColumnAccuracy(
             error=error.error,
             merged=error.merged,
