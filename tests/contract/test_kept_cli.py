@@ -125,3 +125,18 @@ def test_a_kept_release_does_not_say_how_earlier_runs_ended(kept: Path) -> None:
     ledger = SyntheticTable.load(kept).ledger
     assert ledger is not None
     assert (ledger.charges, ledger.unconfirmed, ledger.head) == (1, None, "")
+
+
+def test_rows_of_one_kind(kept: Path) -> None:
+    result = call("sample", str(kept), "--rows", "300", "--out", "old.csv", "--where", "sex = 'm' and age >= 80")
+    assert result.exit_code == 0, result.stderr
+    assert "condition" in result.stdout
+    cells = [line.split(",") for line in Path("old.csv").read_text().splitlines()[1:]]
+    assert len(cells) == 300
+    assert all(int(age) >= 80 and sex == "m" for age, sex, _ in cells)
+    asked = ["--rows", "3", "--out", "j.csv", "--json", "--where", "age >= 80"]
+    found = json.loads(call("sample", str(kept), *asked).stdout)
+    assert found["where"]["probability"] == SyntheticTable.load(kept).probability("age >= 80").value
+    refused(call("sample", str(kept), "--rows", "3", "--out", "x.csv", "--where", "size > 3"), "the columns are")
+    refused(call("sample", str(kept), "--rows", "3", "--out", "x.csv", "--where", "age > 3 and age < 3"), "in no row")
+    assert spent() == 1

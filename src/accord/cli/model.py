@@ -8,11 +8,13 @@ import typer
 
 from accord import __version__
 from accord.cli.document import as_json
-from accord.cli.guard import guarded
+from accord.cli.guard import guarded, say
 from accord.core import check as _check
 from accord.core.errors import InvalidParameter
+from accord.core.verdict import collected
 from accord.reports import release_json, report_page
 from accord.synthesis import SyntheticTable
+from accord.synthesis.probability import Probability
 from accord.synthesis.synthetic import REPORTED_ROWS
 from accord.synthesis.terms import MOST_ROWS
 from accord.tables import check_csv, check_output, columns_as_bytes, outputs
@@ -33,6 +35,9 @@ def sample(
     model: Model,
     rows: Annotated[str, typer.Option(help="Number of synthetic rows; as many as you like.", show_default=False)],
     out: Out,
+    where: Annotated[
+        str | None, typer.Option(help="Condition that all rows fulfil, such as \"state = 'CA' and age >= 65\".")
+    ] = None,
     seed: Seed = None,
     force: Force = False,
     json: Json = False,
@@ -48,9 +53,13 @@ def sample(
         table = SyntheticTable.load(model)
         if not parquet:
             check_csv(table.schema)
-        cells = table.cells(count, seed=_seed(seed))
+        with collected() as verdicts:
+            cells = table.cells(count, where=where, seed=_seed(seed))
+            asked = {} if where is None else _share(table.probability(where))
+        for verdict in verdicts:
+            say(f"warning: {verdict}")
         _write(target, columns_as_bytes(cells, schema=table.schema, parquet=parquet))
-        _tell({"rows": count, **_about(table), "files": {"rows": str(out)}}, json=json)
+        _tell({"rows": count, **_about(table), **asked, "files": {"rows": str(out)}}, json=json)
 
 
 def report(
@@ -95,6 +104,10 @@ def _about(table: SyntheticTable) -> dict[str, Any]:
     return {"guarantee": account["guarantee"], "rows_stand_for": account["rows_stand_for"], "spent": _FREE}
 
 
+def _share(probability: Probability) -> dict[str, Any]:
+    return {"where": {"probability": probability.value, "expected_error": probability.error}}
+
+
 def _tell(content: dict[str, Any], *, json: bool) -> None:
     if json:
         sys.stdout.write(as_json({"accord": __version__, **content}))
@@ -103,6 +116,9 @@ def _tell(content: dict[str, Any], *, json: bool) -> None:
             print(f"rows         {content['rows']}, each for {content['rows_stand_for']}")
         print(f"guarantee    {content['guarantee']['statement']}")
         print(f"spent        {content['spent']}")
+        if "where" in content:
+            found = content["where"]
+            print(f"condition    {Probability(value=found['probability'], error=found['expected_error'])} of the rows")
         for what, path in content["files"].items():
             print(f"{what:<12} {shown(path)}")
     sys.stdout.flush()

@@ -288,7 +288,7 @@ class PrivateSampler:
         mode = self._mode_for(coupling)
         rows = cut(given, blocks=self.blocks, in_place_key=in_place_key, randomness=randomness)
         guarantee = ApproxDP(self.epsilon, self.delta, relation_of(in_place_key), given.word)
-        judge(self._verdicts(given, guarantee))
+        judge(self._verdicts(given, guarantee), stacklevel=3)
         with spending(ledger, guarantee, what=self._summary(coupling)), composing("basic") as run:
             laws = fit_blocks(
                 self.learner,

@@ -1,5 +1,6 @@
 """Numbers as codes of cells, and back: declared edges, equal cells, or the cells that a release found."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -108,7 +109,14 @@ class NumericBinning:
         codes = np.searchsorted(np.array(self.edges[1:-1]), numbers, side="right")
         return np.where(np.isnan(numbers), self.cells - (not self.missing), codes).astype(np.int64)
 
-    def decode(self, codes: ArrayLike, generator: Generator, *, masses: ArrayLike | None = None) -> Floats:
+    def decode(
+        self,
+        codes: ArrayLike,
+        generator: Generator,
+        *,
+        masses: ArrayLike | None = None,
+        ranges: Sequence[tuple[float, float]] = (),
+    ) -> Floats:
         """Return a number for each code, NaN for missing ones, shape (n,).
 
         Parameters
@@ -120,6 +128,8 @@ class NumericBinning:
         masses
             Probability of each code, to draw from a density that is linear in each cell and leans as the neighbours
             do; constant in each cell by default.
+        ranges
+            Where numbers must be, pairs of ends that are apart; anywhere by default. Each code must have numbers there.
 
         """
         places = np.asarray(codes, dtype=np.int64)
@@ -128,13 +138,59 @@ class NumericBinning:
         absent = places >= self.cells
         cell = np.where(absent, 0, places)
         slopes = np.zeros(self.cells) if masses is None else self._slopes(np.asarray(masses, dtype=np.float64))
-        level = _leaning(generator.random(len(cell)), slopes[cell])
+        level = _leaning(self._levels(cell, generator, masses=masses, ranges=ranges), slopes[cell])
         ends = np.array(self.edges)
         low, high = ends[cell], ends[cell + 1]
         found = np.where(np.nextafter(low, np.inf) >= high, low, low + level * (high - low))  # a cell of one float
         if self.decimals is not None:
             found = _snapped(found, low, high, step=10.0**-self.decimals, decimals=self.decimals)
         return np.where(absent, np.nan, np.clip(found, low, high))
+
+    def _levels(
+        self, cell: Ints, generator: Generator, *, masses: ArrayLike | None, ranges: Sequence[tuple[float, float]]
+    ) -> Floats:
+        """Return a uniform level for each cell, of those that belong to the ranges."""
+        level = np.asarray(generator.random(len(cell)), dtype=np.float64)
+        if not ranges:
+            return level
+        low, high = (
+            np.stack(one) for one in zip(*(self.levels_between(*one, masses=masses) for one in ranges), strict=True)
+        )
+        steps = np.cumsum(high - low, axis=0)[:, cell]
+        reach = level * steps[-1]
+        which = np.minimum((reach >= steps).sum(axis=0), len(ranges) - 1)
+        before = np.where(which > 0, np.take_along_axis(steps, np.maximum(which - 1, 0)[None], axis=0)[0], 0.0)
+        return np.asarray(np.clip(low[which, cell] + reach - before, low[which, cell], high[which, cell]))
+
+    def levels_between(self, low: float, high: float, *, masses: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """Return between which levels `decode` makes numbers from ``low`` to ``high``, shape (cells,) each.
+
+        A cell's share of such numbers is the difference of the two.
+
+        Examples
+        --------
+        >>> low, high = NumericBinning.equal(0, 20, cells=2, decimals=0).levels_between(9, 9)
+        >>> (high - low).round(6).tolist()
+        [0.1, 0.0]
+
+        """
+        slopes = np.zeros(self.cells) if masses is None else self._slopes(np.asarray(masses, dtype=np.float64))
+        ends = np.array(self.edges)
+        begin, width = ends[:-1], np.diff(ends)
+        levels = [np.clip((limit - begin) / width, 0.0, 1.0) for limit in (low, high)]
+        if self.decimals is not None:
+            step = 10.0**-self.decimals
+            first, count = _multiples(begin, ends[1:], step=step)
+            last = _last_multiple(high, step=step, decimals=self.decimals)
+            ranks = [-_last_multiple(-low, step=step, decimals=self.decimals) - first, last + 1 - first]
+            levels = [
+                np.where(count >= 1, np.clip(rank / np.maximum(count, 1), 0.0, 1.0), level)
+                for rank, level in zip(ranks, levels, strict=True)
+            ]
+        single = np.nextafter(begin, np.inf) >= ends[1:]
+        inside = (low <= begin) & (begin <= high)
+        below, above = (_reached(level, slopes) for level in levels)
+        return np.where(single, 0.0, below), np.where(single, inside, np.maximum(above, below)).astype(np.float64)
 
     def _slopes(self, masses: Floats) -> Floats:
         """Return how much the density rises across each cell, over its mean: as towards the gentler neighbour."""
@@ -168,6 +224,28 @@ def _numbers(values: ArrayLike) -> Floats:
     return np.where(np.isfinite(table[:, 0]), table[:, 0], np.nan)
 
 
+def _reached(place: Floats, slope: Floats) -> Floats:
+    """Return the level that the law with density ``1 + slope (u - 1/2)`` on (0, 1) has at a place."""
+    return np.asarray(place + slope * (place**2 - place) / 2)
+
+
+def _multiples(low: Floats, high: Floats, *, step: float) -> tuple[Floats, Floats]:
+    """Return the first multiple of a step in each cell, in steps, and how many it has."""
+    first = np.ceil(np.round(low / step, 6))
+    last = np.ceil(np.round(high / step, 6)) - 1
+    return first, np.minimum(last - first + 1, float(_MOST_STEPS))
+
+
+def _last_multiple(limit: float, *, step: float, decimals: int) -> float:
+    """Return the last multiple of a step, in steps, that is not above a limit, as multiples are written in floats."""
+    if not math.isfinite(limit):
+        return limit
+    near = math.floor(limit / step) + 1
+    while round(near * step, decimals) > limit:
+        near -= 1
+    return near
+
+
 def _leaning(level: Floats, slope: Floats) -> Floats:
     """Return where the law with density ``1 + slope (u - 1/2)`` on (0, 1) reaches a level."""
     straight = np.abs(slope) < 1e-9
@@ -179,9 +257,7 @@ def _leaning(level: Floats, slope: Floats) -> Floats:
 
 def _snapped(found: Floats, low: Floats, high: Floats, *, step: float, decimals: int) -> Floats:
     """Return the multiple of a step in each cell that stands for the stretch of the cell a number lies in."""
-    first = np.ceil(np.round(low / step, 6))
-    last = np.ceil(np.round(high / step, 6)) - 1
-    count = np.minimum(last - first + 1, float(_MOST_STEPS))
+    first, count = _multiples(low, high, step=step)
     level = (found - low) / (high - low)
     rank = np.floor(np.clip(level, 0.0, 1 - 1e-12) * count)
     return np.where(count >= 1, np.round((first + rank) * step, decimals), found)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import final
 
@@ -35,6 +35,7 @@ _MOST_BALANCED = 1 << 21
 _MOST_PAIRS = 2000
 _ENOUGH = 20_000
 """Records from which correlations inside groups are taken."""
+_NEVER, _LEAST = 1e-300, 1e-100
 _MOST_HELD = 1 << 27
 """Cells of a model that is read, at most."""
 
@@ -215,6 +216,34 @@ class MarginalModel:
                 if placed.size:
                     values[column, present] = (placed - placed.mean()) / (placed.std() or 1.0)
         return codes
+
+    def given(self, weights: Mapping[int, Floats]) -> "tuple[float, MarginalModel | None]":
+        """Return the probability of a condition, and the law given it; None where it is impossible.
+
+        Parameters
+        ----------
+        weights
+            Of some columns, by position: for each code the probability, from 0 to 1, that it fulfils its part of the
+            condition; the parts are independent of each other given the codes.
+
+        """
+        groupings, factors = list(self._groupings), list(self._potentials)
+        for column, weight in weights.items():
+            grouping = groupings[column]
+            inside = grouping.within * weight
+            share = np.bincount(grouping.group_of, weights=inside, minlength=grouping.groups)
+            within = np.where(share[grouping.group_of] > 0, inside / np.maximum(share[grouping.group_of], 1e-300), 0.0)
+            groupings[column] = replace(grouping, within=within)
+            log_share = np.log(np.maximum(share, _NEVER))
+            home = next(place for place, table in enumerate(self._engine.tables) if column in table)
+            axes = [-1 if other == column else 1 for other in self._engine.tables[home]]
+            shape = [self._engine.shape[other] for other in self._engine.tables[home]]
+            factors[home] = (factors[home].reshape(shape) + log_share.reshape(axes)).ravel()
+        logs = [self._engine.solve(potentials)[0] for potentials in (factors, self._potentials)]
+        probability = float(np.exp(min(logs[0] - logs[1], 0.0)))
+        if probability < _LEAST:
+            return 0.0, None
+        return probability, replace(self, _groupings=tuple(groupings), _potentials=tuple(factors))
 
     def log_density(self, x: ArrayLike) -> Floats:
         """Return the log probability of each record, shape (n,); -inf for what is no record of codes."""

@@ -106,7 +106,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "declared column": Kind(Column),
     "csv": Kind(CsvFormat),
     "law of columns": Kind(ColumnsLaw),
-    "law of tables": Kind(TableModel, make=_table_model),
+    "law of tables": Kind(TableModel, _parts("schema", "binnings", "law"), _table_model),
     "marginal model": Kind(MarginalModel, lambda model: fields_of(model.released), _model_of),
     "domain": Kind(Domain, make=Domain),
     "coded column": Kind(CodedColumn, _parts(*_COLUMN), CodedColumn),

@@ -1,7 +1,7 @@
 """The released law of a declared table, and rows drawn from it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 
 from accord.core import check as _check
 from accord.core.coupling import Distribution
-from accord.core.shared import Generator
+from accord.core.errors import InvalidParameter
+from accord.core.shared import Generator, SharedRandomness
 from accord.distributions import Categorical
 from accord.marginals import MarginalModel, NumericBinning
 from accord.marginals.verdicts import ColumnAccuracy, TableErrors
+from accord.synthesis.conditions import Clause, holds
 from accord.tables import Schema
 
-__all__ = ["Columns", "ColumnsLaw", "Shares", "TableModel", "table_errors"]
+__all__ = ["Accepted", "Columns", "ColumnsLaw", "Given", "Shares", "TableModel", "table_errors"]
 
 _TRIES = 20
+_DRAWS, _RAREST = 1_000_000, 100_000
 _LARGEST_WHOLE = 2.0**53 - 1
 Ints = NDArray[np.int64]
 Columns = tuple[NDArray[Any], ...]
@@ -43,12 +46,50 @@ class TableModel:
         Of each column that is read; None for labels.
     law
         Of codes.
+    clause
+        What rows must fulfil, if the law is one given a condition.
+    masses
+        With a clause: how cells of numbers lean without it.
 
     """
 
     schema: Schema
     binnings: tuple[NumericBinning | None, ...]
     law: MarginalModel
+    clause: Clause = field(default_factory=dict)
+    masses: tuple[NDArray[np.float64] | None, ...] = ()
+
+    def weights(self, clause: Clause) -> dict[int, NDArray[np.float64]]:
+        """Return for each column of a clause what share of each code's cells fulfils it."""
+        weights = {}
+        for place, allowed in clause.items():
+            binning, size = self.binnings[place], self.law.domain.columns[place].size
+            weight = np.zeros(size)
+            if binning is None:
+                values = size - (not self.schema.read[place].required)
+                weight[:values] = allowed.holds(np.arange(values, dtype=np.float64))
+            else:
+                masses = self.law.marginal([place])
+                for low, high in allowed.ranges:
+                    levels = binning.levels_between(low, high, masses=masses)
+                    weight[: binning.cells] += levels[1] - levels[0]
+            if not self.schema.read[place].required:
+                weight[-1] = allowed.missing
+            weights[place] = np.clip(weight, 0.0, 1.0)
+        return weights
+
+    def given(self, clause: Clause) -> "tuple[float, TableModel | None]":
+        """Return the probability of a clause, and the model given it; None where it is impossible."""
+        probability, law = self.law.given(self.weights(clause))
+        if law is None:
+            return 0.0, None
+        return probability, replace(self, law=law, clause=clause, masses=self._masses())
+
+    def _masses(self) -> tuple[NDArray[np.float64] | None, ...]:
+        """Return the probabilities of each column's cells of numbers, by which these lean inside their cells."""
+        return self.masses or tuple(
+            None if binning is None else self.law.marginal([place]) for place, binning in enumerate(self.binnings)
+        )
 
     def rows(self, count: int, generator: Generator, *, rounded: bool = True) -> Columns:
         """Return synthetic cells, one array of shape (count,) for each of ``schema.read``.
@@ -71,6 +112,7 @@ class TableModel:
         count = _check.integer("count", count, least=1)
         codes = self.law.rounded(count, generator) if rounded else self.law.sample(count, generator)
         codes = self._without_noise(codes, generator)
+        masses = self._masses()
         found: list[NDArray[Any]] = []
         for place, (column, binning) in enumerate(zip(self.schema.read, self.binnings, strict=True)):
             if binning is None:
@@ -78,7 +120,8 @@ class TableModel:
                 found.append(np.where(labels >= len(column.categories), -1, labels).astype(np.int32))
                 continue
             with np.errstate(divide="ignore", invalid="ignore"):  # cells of a single float have no slope and need none
-                values = binning.decode(codes[:, place], generator, masses=self.law.marginal([place]))
+                ranges = self.clause[place].ranges if place in self.clause else ()
+                values = binning.decode(codes[:, place], generator, masses=masses[place], ranges=ranges)
             low, high = column.bounds or (
                 (-_LARGEST_WHOLE, _LARGEST_WHOLE) if column.kind == "integer" else (-np.inf, np.inf)
             )
@@ -98,6 +141,14 @@ class TableModel:
         declared = {column.name: column for column in self.schema.read}
         absent = [(0, int(declared[name].required)) for name in names]
         return np.pad(self.law.marginal(names), absent)
+
+    def given_any(self, clauses: Sequence[Clause]) -> "Given":
+        """Return what is known of a condition of clauses that exclude each other."""
+        found = [self.given(clause) for clause in clauses]
+        return Given(
+            probability=min(sum(one for one, _ in found), 1.0),
+            parts=tuple((one, model) for one, model in found if model is not None),
+        )
 
     def _without_noise(self, codes: Ints, generator: Generator) -> Ints:
         """Draw again rows with a missing cell in a column of one number, where these do not stand out of the noise.
@@ -119,6 +170,24 @@ class TableModel:
         if binning is None or binning.cells > 1 or not binning.missing or errors is None:
             return False
         return float(errors.columns[place].low[-1]) <= 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Given:
+    """A law given a condition: the probability of the condition, and a model of each of its clauses."""
+
+    probability: float
+    parts: tuple[tuple[float, TableModel], ...]
+
+    def rows(self, count: int, generator: Generator) -> Columns:
+        """Return rows that fulfil the condition, shared among its clauses by their probabilities, in random order."""
+        steps = np.cumsum([share for share, _ in self.parts])
+        level = (np.arange(count) + generator.random()) / count * steps[-1]
+        sizes = np.bincount(np.searchsorted(steps, level, side="right").clip(max=len(steps) - 1), minlength=len(steps))
+        drawn = [model.rows(int(size), generator) for (_, model), size in zip(self.parts, sizes, strict=True) if size]
+        order = generator.permutation(count)
+        return tuple(np.concatenate(cells)[order] for cells in zip(*drawn, strict=True))
 
 
 @final
@@ -160,10 +229,54 @@ class ColumnsLaw:
                 found.append(numbers if column.bounds is None else np.clip(numbers, *column.bounds))
         return tuple(found)
 
+    def given_any(self, clauses: Sequence[Clause]) -> "Accepted":
+        """Return what is known of a condition, from draws."""
+        return Accepted(law=self, clauses=tuple(clauses))
+
     def shares(self, names: Sequence[str]) -> Shares:
         """Return the shares of the one column of labels, the last of missing cells, of which this law has none."""
         del names
         return np.array([*(self.law.probabilities if isinstance(self.law, Categorical) else ()), 0.0])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Accepted:
+    """A law given a condition, by drawing until enough rows fulfil it."""
+
+    law: ColumnsLaw
+    clauses: tuple[Clause, ...]
+
+    @property
+    def probability(self) -> float:
+        """The share of a million draws that fulfil the condition."""
+        cells = self.law.rows(_DRAWS, SharedRandomness(1).stream("probability"))
+        return float(holds(self.clauses, as_numbers(cells)).mean())
+
+    def rows(self, count: int, generator: Generator) -> Columns:
+        """Return rows that fulfil the condition.
+
+        Raises
+        ------
+        InvalidParameter
+            If fewer than one draw in a hundred thousand does.
+
+        """
+        kept: list[Columns] = []
+        have = drawn = 0
+        while have < count:
+            cells = self.law.rows(_DRAWS, generator)
+            there = holds(self.clauses, as_numbers(cells))
+            kept.append(tuple(column[there] for column in cells))
+            have, drawn = have + int(there.sum()), drawn + _DRAWS
+            if have * _RAREST < drawn:
+                raise InvalidParameter("where holds in fewer than one row of a hundred thousand of this release.")
+        return tuple(np.concatenate(cells)[:count] for cells in zip(*kept, strict=True))
+
+
+def as_numbers(cells: Columns) -> list[NDArray[np.float64]]:
+    """Return cells as numbers or positions of labels, NaN where missing."""
+    return [np.where(column < 0, np.nan, column) if column.dtype.kind == "i" else column for column in cells]
 
 
 def table_errors(model: TableModel) -> TableErrors:
