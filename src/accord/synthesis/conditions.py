@@ -280,7 +280,7 @@ def _clauses(rule: Rule, marks: Mapping[int, tuple[Column, set[float]]]) -> Iter
         kept = [case for case in cases[last] if rule({**fixed, last: _inside(case)})]
         if kept:
             clause = {place: _allowed([case]) for place, case in zip(others, chosen, strict=True)}
-            yield {**clause, last: _allowed(kept)}
+            yield dict(sorted({**clause, last: _allowed(kept)}.items()))
 
 
 Case = tuple[float, float]
