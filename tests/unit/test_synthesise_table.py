@@ -2,6 +2,7 @@
 
 import datetime as dt
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -28,8 +29,9 @@ from accord.errors import BudgetExceeded, DataError, FitFailed, InvalidParameter
 from accord.ledger import Ledger
 from accord.reports import check_release
 from accord.synthesis import task
-from accord.tables import parse_schema
-from accord.tables.frames import kind_of, read_data
+from accord.tables import Schema, parse_schema
+from accord.tables.dtypes import kind_of
+from accord.tables.frames import read_data
 
 SCHEMA = """
 version = 3
@@ -481,3 +483,27 @@ def test_the_plan_is_what_the_release_will_be() -> None:
 def test_names_are_lazy_and_public() -> None:
     assert {"SyntheticTable", "plan_table", "synthesise_table"} <= set(accord.__all__)
     assert accord.synthesise_table is accord.synthesis.synthesise_table
+
+
+def test_a_schema_is_drafted_from_types_alone() -> None:
+    stamps = np.array(["2020-01-01T10:00:00", "2021-01-01T10:00:00"], dtype="datetime64[s]")
+    plain = {"a": np.array([1, 2]), "b": np.array([1.5, 2]), "c": np.array([True, False]), "d": stamps, "e": ["x", "y"]}
+    frames: list[Any] = [plain, pa.table({**plain, "f": pa.array(["secret", "x"]).dictionary_encode()})]
+    try:
+        pandas = importlib.import_module("pandas")
+    except ModuleNotFoundError:
+        pass
+    else:
+        frames.append(pandas.DataFrame({**plain, "f": pandas.Categorical(["secret", "x"])}))
+    for frame in frames:
+        text = Schema.draft(frame)
+        assert "secret" not in text
+        assert "tell of records" in text
+        with pytest.raises(SchemaMismatch, match="kind"):
+            parse_schema(text)
+        decided = text.replace('kind = "?"', 'kind = "drop"')
+        kinds = [column.kind for column in parse_schema(decided).columns]
+        assert kinds == ["integer", "number", "boolean", "datetime", "drop", "drop"][: len(kinds)]
+    for odd in ("d.csv", 3, None):
+        with pytest.raises(InvalidParameter):
+            Schema.draft(odd)

@@ -27,7 +27,8 @@ from accord.synthesis.probability import Probability, error_of
 from accord.synthesis.release import TableRelease
 from accord.synthesis.terms import MOST_ROWS, Terms
 from accord.tables import Schema, check_output, columns_as_table, outputs
-from accord.tables.frames import FrameKind, as_frame
+from accord.tables.dtypes import FrameKind
+from accord.tables.frames import as_frame
 from accord.tables.names import listed, shown
 
 __all__ = ["MODEL_FORMAT", "REPORTED_ROWS", "Marginal", "SyntheticTable"]

@@ -14,7 +14,7 @@ from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.task import TableTask, schema_of, task_of
 from accord.synthesis.terms import terms_of
 from accord.tables import Schema
-from accord.tables.frames import kind_of
+from accord.tables.dtypes import kind_of
 from accord.workers import DaskWorkers, is_dask_frame
 
 __all__ = ["MOST_UNITS", "plan_table", "synthesise_table"]

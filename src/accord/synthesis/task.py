@@ -24,7 +24,8 @@ from accord.synthesis.release import TableRelease, of_synthesis, release_by_dens
 from accord.synthesis.synthetic import SyntheticTable
 from accord.synthesis.terms import Terms
 from accord.tables import Schema, Table, parse_schema, read_batches, read_schema
-from accord.tables.frames import FrameKind, read_data
+from accord.tables.dtypes import FrameKind
+from accord.tables.frames import read_data
 from accord.tables.reader import Told, units_in, what_is_read
 from accord.workers import DaskWorkers
 

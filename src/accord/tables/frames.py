@@ -1,17 +1,17 @@
 """Read the declared columns of a data frame, a mapping of arrays or a file; and give rows as the same kind of frame."""
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from accord.core.cells import as_label
-from accord.core.containers import column_of, library_of
+from accord.core.containers import column_of
 from accord.core.errors import InvalidParameter, SchemaMismatch
+from accord.tables.dtypes import FrameKind, kind_of
 from accord.tables.loose_cells import loose_cells, loose_values
 from accord.tables.names import shown
 from accord.tables.reader import (
@@ -27,39 +27,9 @@ from accord.tables.reader import (
 )
 from accord.tables.schema import Schema
 
-__all__ = ["FrameKind", "as_frame", "frame_batch", "kind_of", "read_data"]
-
-FrameKind: TypeAlias = Literal["pyarrow", "pandas", "polars", "mapping"]
-"""A library of data frames, or a mapping of names to arrays; files count as pyarrow."""
+__all__ = ["as_frame", "frame_batch", "read_data"]
 
 _WHAT = "the table"
-
-
-def kind_of(data: Any) -> FrameKind:  # noqa: ANN401 - any container
-    """Return what kind of frame this is; a path is read into one of pyarrow.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is none.
-
-    """
-    if isinstance(data, (str, Path)):
-        return "pyarrow"
-    library = library_of(data)
-    framed = getattr(data, "columns", None) is not None
-    if library == "pyarrow" and isinstance(data, pa.Table):
-        return "pyarrow"
-    if library == "pandas" and framed:
-        return "pandas"
-    if library == "polars" and framed and hasattr(data, "to_arrow"):
-        return "polars"
-    if isinstance(data, Mapping):
-        return "mapping"
-    raise InvalidParameter(
-        "data must be a data frame of pandas, polars or pyarrow, a mapping of names to arrays, or the path of a CSV or "
-        f"Parquet file: this is a {type(data).__name__}."
-    )
 
 
 def read_data(data: Any, *, schema: Schema, told: Told | None = None) -> Table:  # noqa: ANN401 - any container

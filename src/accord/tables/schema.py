@@ -10,6 +10,7 @@ from typing import Any, final
 from accord.core.errors import SchemaMismatch
 from accord.tables.column import UNDECIDED, Column, Kind, label_file, parse_column
 from accord.tables.csv_file import CsvFormat, parse_csv_format
+from accord.tables.dtypes import suggested
 from accord.tables.names import escaped, listed, normal_form, shown
 
 __all__ = [
@@ -47,6 +48,37 @@ class Schema:
     def read(self) -> tuple[Column, ...]:
         """The columns that are read and learned, in their order."""
         return tuple(column for column in self.columns if column.is_read)
+
+    @staticmethod
+    def draft(frame: Any) -> str:  # noqa: ANN401 - any data frame
+        """Return the text of a schema to complete, with the kinds that a data frame's types suggest.
+
+        Only names and types are looked at: no cell, and no category of a categorical, which are cells. A type that a
+        reader guessed from the cells, as `pandas.read_csv` does, is information about records: the draft says so. Where
+        a type says nothing, there is a "?", which `parse_schema` refuses until a person has decided.
+
+        Parameters
+        ----------
+        frame
+            Of pandas, polars or pyarrow, or a mapping of names to arrays.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is none.
+
+        Examples
+        --------
+        >>> text = Schema.draft({"sex": ["f", "m"]})
+        >>> text.splitlines()[-3:]
+        ['name = "sex"', 'kind = "?"', "# the frame's type is list: say which labels there may be, or drop it"]
+
+        """
+        found = {
+            name: Draft(kind=kind, comments=(f"the frame's type is {written}" + _LABELS * (kind == UNDECIDED),))
+            for name, (kind, written) in suggested(frame).items()
+        }
+        return draft_schema(list(found), found=found, note=_OF_TYPES)
 
     def with_unit(self, unit: str | None) -> "Schema":
         """Return this schema with ``unit`` as its unit column; None changes nothing.
@@ -179,6 +211,11 @@ version = 3
 # If several records may belong to one person, name the column that says whose they are, and delete it below:
 # unit = "..."
 """
+_OF_TYPES = (
+    "A draft from the types of a data frame. If a reader guessed these from the cells, they tell of records: "
+    "write what you know of the table instead."
+)
+_LABELS = ": say which labels there may be, or drop it"
 _CSV = """
 [csv]
 encoding = "{encoding}"
