@@ -11,6 +11,7 @@ NAMES = {"units", "groups"}
 GONE = {"as_records", "as_unit_names", "unit_numbers", "count_units", "take_in", "Intake"}
 KNOWN = {
     "density/refine/projections.py": {"asarray"},  # numbers of units that the core made, for compiled code
+    "learning/on_workers.py": {"unique"},  # numbers of units that were given out for names
     "couplings/lattice/hashed.py": {"asarray"},  # units of measurement
     "marginals/placing.py": {"asarray"},  # groups of cells
     "tables/column.py": {"list"},  # groups of labels
