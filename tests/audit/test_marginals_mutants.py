@@ -166,7 +166,7 @@ def worst_ratio(patch: Patch, *, epsilon: Fraction, charged: int = _budget.HEAVI
         rows = (first, second, CELLS[0])
         current[:] = [rows]
         look = _looks.Look(CountingEngine.of(coded(np.array(rows), SHAPE), SHAPE, total=3), plan, ReplayRandomness("x"))
-        look.choice(step, look.scores(TABLES, BELIEFS, [0, 1, 2], weight=_budget.HEAVIEST))
+        look.choice(step, look.scores(TABLES, BELIEFS, [0, 1, 2], weights=[_budget.HEAVIEST] * 3))
     worst = 0.0
     for one, other in product(laws, laws):
         if sum(left != right for left, right in zip(one, other, strict=True)) == 1:

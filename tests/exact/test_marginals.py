@@ -92,7 +92,7 @@ def test_a_replaced_record_moves_a_coarse_table_and_its_weighted_score_no_furthe
         change = first.counting.table(table) - second.counting.table(table)
         assert sorted(change[change != 0].tolist()) in ([], [-1, 1])
         for belief in beliefs:
-            scores = [look.scores([table], [belief], [3], weight=HEAVIEST)[0] for look in (first, second)]
+            scores = [look.scores([table], [belief], [3], weights=[HEAVIEST])[0] for look in (first, second)]
             assert abs(scores[0] - scores[1]) <= 2 * HEAVIEST
 
 

@@ -18,6 +18,7 @@ from accord.marginals import Column, ColumnKind, Domain, MarginalLearner, Margin
 from accord.marginals.cells import Cells
 from accord.marginals.errors import grouped, grouped_cells, nearest_law, told_apart
 from accord.marginals.fit import Noisy, noise_alone
+from accord.marginals.looks import Look
 from accord.marginals.placing import even_levels
 from accord.privacy import ApproxDP
 from accord.randomness import SharedRandomness
@@ -582,3 +583,26 @@ def test_where_nothing_shows_no_table_of_many_columns_is_taken() -> None:
     model = made(domain, codes, epsilon=0.5, key="none")
     assert all(len(table) <= 2 for table in model._engine.tables)
     assert model.measured == tuple(dict.fromkeys(model.measured))
+
+
+# --- a target ---------------------------------------------------------------------------------------------------------
+
+
+def test_tables_with_the_target_weigh_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[tuple[int, ...], set[int]] = {}
+    true = Look.scores
+
+    def watched(self: Any, tables: Any, believed: Any, handicaps: Any, *, weights: Any) -> Any:
+        for table, weight in zip(tables, weights, strict=True):
+            seen.setdefault(table, set()).add(weight)
+        return true(self, tables, believed, handicaps, weights=weights)
+
+    monkeypatch.setattr(Look, "scores", watched)
+    codes = SharedRandomness(8).stream("target").integers(0, 4, size=(3_000, 6))
+    domain = Domain([Column(name, 4) for name in "abcdef"])
+    made(domain, codes, rounds=6, target="c")
+    triples = {table: weights for table, weights in seen.items() if len(table) == 3}
+    assert triples
+    assert all(max(weights) == (4 if 2 in table else 2) for table, weights in triples.items())
+    with pytest.raises(InvalidParameter, match="target"):
+        MarginalLearner(domain, epsilon=1, delta=DELTA, target="g")

@@ -180,3 +180,23 @@ def test_nameless_columns_are_left_out_and_twins_refused() -> None:
 def test_names_in_messages_stay_on_one_short_line() -> None:
     assert shown("a\nb\x1b") == '"a\\u000Ab\\u001B"'
     assert len(shown("x" * 1000)) < 70
+
+
+def test_a_target_is_a_column_that_is_read() -> None:
+    columns = """
+[[columns]]
+name = "age"
+kind = "number"
+[[columns]]
+name = "number"
+kind = "drop"
+"""
+    schema = parse_schema('version = 3\ntarget = "age"' + columns)
+    assert schema.target == "age"
+    assert schema.with_target(None) is schema
+    assert parse_schema("version = 3" + columns).with_target("age") == schema
+    for target in ('"other"', '"number"', "1"):
+        with pytest.raises(SchemaMismatch, match="target must be the name"):
+            parse_schema(f"version = 3\ntarget = {target}" + columns)
+    with pytest.raises(SchemaMismatch, match="unknown key"):
+        parse_schema('version = 2\ntarget = "age"' + columns)

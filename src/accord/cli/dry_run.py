@@ -30,7 +30,7 @@ def dry_run(request: Request, *, size: str | None) -> Outlook:
     terms = request.terms()
     if request.schema is None:
         raise SchemaMismatch("a schema is needed: run `accord schema DATA --out schema.toml` and complete that file.")
-    schema = read_schema(request.schema).with_unit(request.unit)
+    schema = read_schema(request.schema).with_unit(request.unit).with_target(request.target)
     _refuse_missing_columns(request, schema)
     units = _units(request, schema, size=size)
     return task_of(schema, terms).outlook(units)

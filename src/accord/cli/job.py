@@ -138,7 +138,7 @@ def _schema(request: Request) -> Schema:
             "a schema is needed, because nothing may be guessed from the rows: run `accord schema DATA --out "
             "schema.toml`, complete that file, and pass --schema schema.toml."
         )
-    return read_schema(request.schema).with_unit(request.unit)
+    return read_schema(request.schema).with_unit(request.unit).with_target(request.target)
 
 
 def _places(request: Request, *, schema: Schema) -> dict[str, Path]:

@@ -30,6 +30,7 @@ class Request:
     out: Path
     learner: str | None = None
     unit: str | None = None
+    target: str | None = None
     blocks: str | None = None
     draws: str | None = None
     records: str | None = None

@@ -50,6 +50,10 @@ def synth(
     unit: Annotated[
         str | None, typer.Option(help="Column that says whose record it is; protects all of a unit.")
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column that models of the rows will predict: what depends on it is measured first."),
+    ] = None,
     blocks: Annotated[str | None, typer.Option(help="With blocks: how many; by default planned.")] = None,
     draws: Annotated[str | None, typer.Option(help="With blocks: draws of the coupling; by default planned.")] = None,
     records: Annotated[str | None, typer.Option(help="With blocks: records per vote; by default planned.")] = None,
@@ -97,6 +101,7 @@ def synth(
         out=out or Path("synthetic.csv"),
         learner=learner,
         unit=unit,
+        target=target,
         blocks=blocks,
         draws=draws,
         records=records,

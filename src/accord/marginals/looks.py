@@ -70,10 +70,15 @@ class Look:
         return int(scores[left] @ table @ scores[right])
 
     def scores(
-        self, tables: Sequence[tuple[int, ...]], believed: Sequence[Ints], handicaps: Sequence[int], *, weight: int
+        self,
+        tables: Sequence[tuple[int, ...]],
+        believed: Sequence[Ints],
+        handicaps: Sequence[int],
+        *,
+        weights: Sequence[int],
     ) -> list[int]:
         """Return the score of each table: the L1 distance from what is believed, less a public handicap, weighted."""
-        assert 0 < weight <= HEAVIEST  # noqa: S101 - every choice is charged for the heaviest
+        assert all(0 < weight <= HEAVIEST for weight in weights)  # noqa: S101 - every choice is charged for the heaviest
         new = [table for table in tables if table not in self.kept]
         counted = dict(zip(new, self.counting.count(new), strict=True)) if new else {}
         if sum(map(len, self.kept.values())) + sum(map(len, counted.values())) <= _MOST_KEPT:
@@ -81,7 +86,7 @@ class Look:
         found = {**self.kept, **counted}
         return [
             weight * (int(np.abs(found[table] - belief).sum()) - handicap)
-            for table, belief, handicap in zip(tables, believed, handicaps, strict=True)
+            for table, belief, handicap, weight in zip(tables, believed, handicaps, weights, strict=True)
         ]
 
     def choice(self, step: Step, scores: Sequence[int]) -> int:

@@ -102,11 +102,13 @@ class Run:
         plan: MarginalPlan,
         max_cells: int,
         tree_cells: int,
+        target: int | None,
         randomness: PrivateRandomness,
         progress: Progress | None,
     ) -> None:
         self._domain, self._plan = domain, plan
         self._max_cells, self._tree_cells = max_cells, tree_cells
+        self._target = target
         self._randomness = randomness
         self._progress = progress
         self._done = 0
@@ -335,7 +337,7 @@ class Run:
         for some in in_batches(pairs, shape, most=_AT_ONCE):
             beliefs = [np.rint(self._total * np.outer(laws[a], laws[b]).ravel()).astype(np.int64) for a, b in some]
             handicaps = [round(deviation * _MEAN_SIZE * len(belief)) for belief in beliefs]
-            scores += look.scores(some, beliefs, handicaps, weight=HEAVIEST)
+            scores += look.scores(some, beliefs, handicaps, weights=[HEAVIEST] * len(some))
         part = list(range(len(shape)))
         for _ in range(chosen.times):
             open_ = [place for place, (a, b) in enumerate(pairs) if part[a] != part[b]]
@@ -393,6 +395,10 @@ class Run:
         gains = [size * each**-1.5 for size, each in zip(sizes, precision.values(), strict=True)]
         return list(precision)[int(np.argmax(gains))]
 
+    def _weights(self, tables: Sequence[tuple[int, ...]], most: int) -> list[int]:
+        """Return the weight of each score: half for tables without the target, where there is one."""
+        return [most if self._target in {None, *table} else max(1, most // 2) for table in tables]
+
     def _fits(self, growing: GrowingTree) -> bool:
         return math.prod(self._shape) <= self._max_cells or growing.cells <= 2 * self._tree_cells
 
@@ -435,7 +441,7 @@ class Run:
                     scale = self._total / sample.total
                     handicaps = [round(_noise(one, deviation, scale)) for one in drawn]
                     beliefs = [one * self._total // sample.total for one in drawn]
-                    scores = looks[level].scores(batch, beliefs, handicaps, weight=weight)
+                    scores = looks[level].scores(batch, beliefs, handicaps, weights=self._weights(batch, weight))
                     found.update(
                         ((level, table), _Scored(score - gate, belief))
                         for table, score, belief in zip(batch, scores, beliefs, strict=True)

@@ -66,9 +66,9 @@ def _release(**parts: Any) -> TableRelease:  # noqa: ANN401 - checked by their k
     return replace(found, errors=table_errors(found.law)) if isinstance(found.law, TableModel) else found
 
 
-def _schema(*, columns: tuple[Column, ...], unit: str | None, csv: CsvFormat) -> Schema:
+def _schema(*, columns: tuple[Column, ...], unit: str | None, csv: CsvFormat, target: str | None) -> Schema:
     """Return a schema; the places of files on somebody's machine are not kept."""
-    return checked(Schema)(columns=columns, unit=unit, csv=csv)
+    return checked(Schema)(columns=columns, unit=unit, csv=csv, target=target)
 
 
 def _parts(*names: str) -> Callable[[Any], Mapping[str, Any]]:
@@ -102,7 +102,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "pure": Kind(PureDP, make=_pure),
     "stage": Kind(Stage),
     "composed": Kind(Composed),
-    "schema": Kind(Schema, _parts("columns", "unit", "csv"), _schema),
+    "schema": Kind(Schema, _parts("columns", "unit", "csv", "target"), _schema),
     "declared column": Kind(Column),
     "csv": Kind(CsvFormat),
     "law of columns": Kind(ColumnsLaw),

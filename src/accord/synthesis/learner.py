@@ -174,7 +174,9 @@ class TableLearner:
         return Release(model, promised, released.stages)
 
     def _learner(self) -> MarginalLearner:
-        return MarginalLearner(domain_of(self.schema), epsilon=self.epsilon, delta=self.delta)
+        return MarginalLearner(
+            domain_of(self.schema), epsilon=self.epsilon, delta=self.delta, target=self.schema.target
+        )
 
     def _binnings(self, law: MarginalModel) -> tuple[NumericBinning | None, ...]:
         """Return the cells of each column of numbers, None for labels."""

@@ -27,7 +27,7 @@ __all__ = [
 
 _VERSIONS = (1, 2, 3)
 _NOW = ("version", "unit", "csv", "columns")
-_TOP_KEYS = {1: ("version", "unit", "columns"), 2: _NOW, 3: _NOW}
+_TOP_KEYS = {1: ("version", "unit", "columns"), 2: _NOW, 3: ("version", "unit", "target", "csv", "columns")}
 
 
 @final
@@ -35,6 +35,8 @@ _TOP_KEYS = {1: ("version", "unit", "columns"), 2: _NOW, 3: _NOW}
 class Schema:
     """The declared columns, in the order of the output, and the column that names the unit of privacy, if any.
 
+    ``target`` is a column that models of the synthetic rows will predict, if any: its relations with the others matter
+    more than theirs among themselves.
     ``csv`` says how a CSV file is written; a Parquet file says so itself. ``label_files`` are the files that lists of
     categories were read from.
     """
@@ -43,6 +45,7 @@ class Schema:
     unit: str | None = None
     csv: CsvFormat = field(default_factory=CsvFormat)
     label_files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
+    target: str | None = None
 
     @property
     def read(self) -> tuple[Column, ...]:
@@ -95,6 +98,17 @@ class Schema:
             raise SchemaMismatch(f"the schema says unit = {shown(self.unit)}, but the unit asked for is {shown(unit)}.")
         _unit(unit, self.columns)
         return replace(self, unit=unit)
+
+    def with_target(self, target: str | None) -> "Schema":
+        """Return this schema with another target; None changes nothing.
+
+        Raises
+        ------
+        SchemaMismatch
+            If it is none of the columns that are read.
+
+        """
+        return self if target is None else replace(self, target=_target(target, self.columns))
 
 
 def read_schema(path: Path) -> Schema:
@@ -157,9 +171,13 @@ def parse_schema(text: str, *, folder: Path | None = None) -> Schema:
     unit = document.get("unit")
     if unit is not None:
         _unit(unit, columns)
+    target = document.get("target")
+    if target is not None:
+        target = _target(target, columns)
     named = [label_file(entry, folder=folder, name=entry["name"]) for entry in entries]
     files = tuple(path for path in named if path is not None)
-    return Schema(columns=columns, unit=unit, csv=parse_csv_format(document.get("csv", {})), label_files=files)
+    form = parse_csv_format(document.get("csv", {}))
+    return Schema(columns=columns, unit=unit, csv=form, label_files=files, target=target)
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -189,6 +207,13 @@ def _unit(unit: object, columns: tuple[Column, ...]) -> None:
         )
 
 
+def _target(target: object, columns: tuple[Column, ...]) -> str:
+    for column in columns:
+        if isinstance(target, str) and column.is_read and normal_form(column.name) == normal_form(target):
+            return column.name
+    raise SchemaMismatch("target must be the name of a declared column that is read.")
+
+
 _HEAD = """\
 # A draft: only the names of the columns were read, no row was.
 # Complete it from what you know about the table, not from a look at its rows: what you write here is not protected.
@@ -210,6 +235,8 @@ version = 3
 
 # If several records may belong to one person, name the column that says whose they are, and delete it below:
 # unit = "..."
+# If models of the synthetic rows will predict one of the columns, name it:
+# target = "..."
 """
 _OF_TYPES = (
     "A draft from the types of a data frame. If a reader guessed these from the cells, they tell of records: "
