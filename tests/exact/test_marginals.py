@@ -393,6 +393,21 @@ def test_weights_far_apart_do_not_underflow_to_nothing() -> None:
         assert all(one.sum() == pytest.approx(1) for one in solved)
 
 
+def test_cliques_that_hold_other_cells_likely_than_their_children_do_not_underflow() -> None:
+    """Two children want one code of the middle column each, by more than floats reach; the first clique a third."""
+    shape, tables = (2, 3, 2, 2), ((0, 1), (1, 2), (1, 3))
+    potentials = [np.zeros((shape[a], shape[b])) for a, b in tables]
+    for code, potential in enumerate(potentials):
+        potential[(slice(None), code) if code == 0 else code] = 900.0
+    found, solved = TreeEngine(shape, tables).solve([one.ravel() for one in potentials])
+    logs = potentials[0][:, :, None, None] + potentials[1][None, :, :, None] + potentials[2][None, :, None, :]
+    law = np.exp(logs - logs.max())
+    assert found == pytest.approx(900 + math.log(law.sum()), rel=1e-12)
+    law /= law.sum()
+    for table, one in zip(tables, solved, strict=True):
+        np.testing.assert_allclose(one, summed(law, table), atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_junction_tree_holds_every_table_and_runs_through_its_columns(seed: int) -> None:
     generator = np.random.default_rng(seed)

@@ -264,6 +264,8 @@ class TreeEngine:
         for place in reversed(range(len(weights))):  # children before parents
             message = self._onto(weights[place], tree.cliques[place], tree.separators[place])
             peak = float(message.max())
+            if peak <= 0:  # a clique and its children want cells that are too far apart for floats
+                return self._beliefs_by_logs(logs)
             log_total += math.log(peak)
             upward[place] = message / peak
             weights[place] /= peak
@@ -275,9 +277,37 @@ class TreeEngine:
             if parent < 0:
                 continue
             above = self._onto(weights[parent], tree.cliques[parent], tree.separators[place])
-            ratio = np.divide(above, upward[place], out=np.zeros_like(above), where=upward[place] > 0)
+            with np.errstate(over="ignore"):
+                ratio = np.divide(above, upward[place], out=np.zeros_like(above), where=upward[place] > 0)
+            if not np.isfinite(ratio).all():
+                return self._beliefs_by_logs(logs)
             weights[place] *= self._along(ratio, tree.separators[place], tree.cliques[place])
         return log_total, weights
+
+    def _beliefs_by_logs(self, logs: Sequence[Floats]) -> tuple[float, list[Floats]]:
+        """Return the same by sums of logs, which takes longer and reaches any potentials."""
+        tree = self._tree
+        sums, upward = list(logs), [np.zeros(())] * len(logs)
+        for place in reversed(range(len(sums))):
+            upward[place] = self._log_onto(sums[place], tree.cliques[place], tree.separators[place])
+            parent = tree.parents[place]
+            if parent >= 0:
+                sums[parent] = sums[parent] + self._along(upward[place], tree.separators[place], tree.cliques[parent])
+        log_total = float(upward[0])
+        sums[0] = sums[0] - log_total
+        for place, parent in enumerate(tree.parents):
+            if parent >= 0:
+                above = self._log_onto(sums[parent], tree.cliques[parent], tree.separators[place])
+                shift = above - upward[place]
+                sums[place] = sums[place] + self._along(shift, tree.separators[place], tree.cliques[place])
+        return log_total, [np.exp(one) for one in sums]
+
+    def _log_onto(self, logs: Floats, clique: Sequence[int], columns: Sequence[int]) -> Floats:
+        """Return the logs of sums of exponentials over the columns that are not kept."""
+        over = tuple(axis for axis, column in enumerate(clique) if column not in columns)
+        peaks = logs.max(axis=over, keepdims=True)
+        summed = np.exp(logs - peaks).sum(axis=over)
+        return np.asarray(np.log(summed) + peaks.reshape(summed.shape))
 
     def _onto(self, array: Floats, clique: Sequence[int], columns: Sequence[int]) -> Floats:
         return _summed(array, [column in columns for column in clique])
