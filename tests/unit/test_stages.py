@@ -11,7 +11,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 from typer.testing import CliRunner
 
-from accord import mechanisms
+from accord import SyntheticTable, mechanisms
 from accord.accounting.account import account
 from accord.accounting.of_stages import losses_of, rebuilt, settled, total_of
 from accord.cli.app import app
@@ -239,12 +239,13 @@ def test_B1_B4_B6_one_account_everywhere(made: Path) -> None:
     base = ["synth", str(place / "d.csv"), "--schema", str(place / "s.toml"), "--epsilon", ".3", "--delta", "1e-5"]
     files = ["--rows", "50", "--out", str(place / "o.csv")]
     more = [
-        f"--{name}={place / name}.{kind}" for name, kind in (("model", "json"), ("release", "json"), ("report", "html"))
+        f"--{name}={place / name}.{kind}"
+        for name, kind in (("model", "accord"), ("release", "json"), ("report", "html"))
     ]
     result = CliRunner().invoke(app, [*base, *files, *more, "--json"])
     assert result.exit_code == 0, result.stderr
     shown = json.loads(result.stdout)
-    model = json.loads((place / "model.json").read_text())
+    model = SyntheticTable.load(place / "model.accord").account()
     release = json.loads((place / "release.json").read_text())
     page = (place / "report.html").read_text()
     words = "a random household's random record"
