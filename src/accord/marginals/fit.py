@@ -26,7 +26,7 @@ def noise_alone(one: "Noisy") -> NDArray[np.bool_]:
     deviations of their sum.
     """
     none = np.zeros(len(one.counts), dtype=np.bool_)
-    if len(one.table) < 2:
+    if len(one.table) < 2 or not one.sparse:
         return none
     light = one.counts < _CLEAR * one.deviations
     held, squares = float(one.counts[light].sum()), float((one.deviations[light] ** 2).sum())
@@ -67,6 +67,8 @@ class Noisy:
     cell_of
         Which of the counts each cell of the table adds to, where cells were counted together; None where each has its
         own.
+    sparse
+        Whether cells that do not stand out are likely to be empty: those of numbers alone, far from where records are.
 
     """
 
@@ -75,6 +77,7 @@ class Noisy:
     deviations: Floats
     strength: float = STRENGTH
     cell_of: NDArray[np.int64] | None = None
+    sparse: bool = True
 
     def means(self, law: Floats) -> Floats:
         """Return the probabilities of what was counted, from those of the table's cells."""

@@ -285,8 +285,11 @@ class Run:
         scale = self._scale(counts, deviation)
         deviations = np.full(len(counts), deviation * scale)
         cells = None if level is None else cell_of(table, level.maps, level.shape)
-        self._noisy.append(Noisy(table, counts * scale, deviations, STRENGTH, cells))
+        self._noisy.append(Noisy(table, counts * scale, deviations, STRENGTH, cells, self._all_numbers(table)))
         self._tell(step.what)
+
+    def _all_numbers(self, table: tuple[int, ...]) -> bool:
+        return all(self._domain.columns[column].kind is ColumnKind.NUMBER for column in table)
 
     def _numbers(self, look: Look) -> None:
         """Measure how numbers spread and go together: products of standard scores, a function of the groups."""
