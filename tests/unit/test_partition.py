@@ -287,9 +287,9 @@ ROOMS = ("core", "learning", "density", "location", "synthesis", "theory")
 
 
 def test_A6_units_are_put_in_an_order_in_one_place_only() -> None:
-    """Whatever else arranges things in this room arranges what was released: points of a sketch."""
+    """Whatever else arranges things arranges what was released: points of a sketch, synthetic rows."""
     room = Path(accord.__file__).parent
     arranging = re.compile(r"\.(permutation|permuted|shuffle)\(")
     inside = [path for name in ROOMS for path in (room / name).rglob("*.py")]
     found = {path.relative_to(room).as_posix() for path in inside if arranging.search(path.read_text("utf-8"))}
-    assert found == {"core/blocks.py", "density/sketch.py"}
+    assert found == {"core/blocks.py", "density/sketch.py", "synthesis/model.py"}
