@@ -186,11 +186,10 @@ def test_a_learner_learns_again_what_workers_agreed_on(workers: DaskWorkers) -> 
     assert released(given, Isolation(kind="process", workers=workers)) == released(frame, Isolation())
 
 
-def _as_bytes(rows: Any, given: bytes) -> bytes:
-    return repr(rows.tolist()).encode() + given
-
-
 def test_a_worker_that_is_killed_is_replaced_and_blocks_stay() -> None:
+    def as_bytes(rows: Any, given: bytes) -> bytes:  # inside, so that it travels: workers cannot import this file
+        return repr(rows.tolist()).encode() + given
+
     cloudpickle: Any = pytest.importorskip("cloudpickle")
     frame = table()
     here = Records.of(frame[["x", "y"]], units=frame["who"])
@@ -208,7 +207,7 @@ def test_a_worker_that_is_killed_is_replaced_and_blocks_stay() -> None:
                 blocks: Any = cut(records, blocks=5, randomness=ReplayRandomness("blocks"))
                 with own.client() as client:
                     os.kill(next(iter(client.run(os.getpid).values())), 9)
-                found = dict(blocks.answers(_as_bytes, [b"!"] * 5))
+                found = dict(blocks.answers(as_bytes, [b"!"] * 5))
                 assert [found[block] for block in range(5)] == expected
             assert records.units == here.units
     finally:
