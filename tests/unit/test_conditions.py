@@ -160,7 +160,10 @@ def test_errors_are_those_of_noise(table: SyntheticTable) -> None:
     assert table.probability("sex = 'f' and age > 3 and grade = 'low' and ok = 'no'").error is None
 
 
-def test_a_condition_that_noise_alone_may_have_made_is_answered_with_a_warning() -> None:
+def test_a_condition_that_noise_alone_may_have_made_is_answered_with_a_warning(
+    freeze_secrets: Callable[[int], None],
+) -> None:
+    freeze_secrets(1)  # else noise gives the label rows that stand out, once in some runs
     schema = 'version = 3\n[[columns]]\nname = "x"\nkind = "category"\ncategories = ["a", "b", "c"]\n'
     found = synthesise_table({"x": ["a", "b"] * 500}, schema, epsilon="0.05", delta="1e-6")
     with pytest.warns(VerdictWarning, match="noise alone"):
