@@ -493,14 +493,15 @@ class Run:
         self, levels: Sequence[Coarse], deviation: float, growing: GrowingTree, progress: float
     ) -> tuple[Candidate, ...]:
         """Return tables of many columns, at coarse groups, that may be chosen: as small as others must be."""
-        shapes = [self._shape, *(level.shape for level in levels)]
+        shape = self._shape
+        shapes = [shape, *(level.shape for level in levels)]
         known = {one.table for one in self._noisy if len(one.table) > 2}
         room = self._room(progress, [one.table for one in self._noisy])
         costs = self._costs(growing)
         found = []
-        for level, table in coarse_tables(levels, self._shape):
+        for level, table in coarse_tables(levels, shape):
             cells = math.prod(shapes[level][column] for column in table)
-            fine = math.prod(self._shape[column] for column in table)
+            fine = math.prod(shape[column] for column in table)
             added = sum(costs[pair] for pair in combinations(table, 2)) + fine
             small = expected_error(cells, deviation, units=self._total) <= _MOST_EXPECTED
             if small and table not in known and growing.cells + added <= room:
@@ -508,9 +509,10 @@ class Run:
         return tuple(found)
 
     def _room(self, progress: float, tables: Sequence[tuple[int, ...]]) -> float:
-        if math.prod(self._shape) <= self._max_cells:
+        shape = self._shape
+        if math.prod(shape) <= self._max_cells:
             return math.inf
-        largest = max(math.prod(self._shape[column] for column in table) for table in tables)
+        largest = max(math.prod(shape[column] for column in table) for table in tables)
         return max(self._tree_cells * (0.25 + 0.75 * progress), largest)
 
     def _refit(self, iterations: int, progress: float = 1.0) -> None:

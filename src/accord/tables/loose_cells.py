@@ -176,6 +176,8 @@ def _in_utc(when: dt.datetime) -> np.datetime64:
 
 def _text(cell: object, column: Column) -> str | None:  # noqa: PLR0911 - one line a type
     """Return a cell as CSV would write it, None for what is missing; what CSV has no way for is unreadable."""
+    if cell is None or type(cell) is str:  # most cells are: the rest of this function gives the same
+        return cell
     if is_missing(cell):
         return None
     match plain := as_label(_plain(cell)):
