@@ -216,3 +216,19 @@ def test_densities_are_asked_by_drawing() -> None:
     assert found.cells(1000, where="1 < x < 2", seed=1)[0].min() > 1
     with pytest.raises(InvalidParameter, match="holds in"):
         found.cells(10, where="x > 1000", seed=1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_missing_cell_that_no_row_has_is_no_case(freeze_secrets: Callable[[int], None]) -> None:
+    """Rows of a column of one number have no missing cells where these do not stand out of the noise."""
+    freeze_secrets(1)
+    schema = 'version = 3\n[[columns]]\nname = "x"\nkind = "number"\n[[columns]]\nname = "y"\nkind = "category"\n'
+    data = {"x": np.full(3000, 7.0), "y": ["a", "b"] * 1500}
+    found = synthesise_table(data, schema + 'categories = ["a", "b"]\n', epsilon=1, delta="1e-6")
+    assert set(found.cells(100, seed=1)[0].tolist()) == {7.0}
+    assert found.probability("x is missing").value == 0
+    with pytest.raises(InvalidParameter, match="holds in no row"):
+        found.cells(10, where="x is missing", seed=1)
+    cells = found.cells(100, where="x is missing or y = 'a'", seed=1)
+    assert set(cells[0].tolist()) == {7.0}
+    assert set(cells[1].tolist()) == {0}

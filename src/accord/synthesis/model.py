@@ -74,7 +74,7 @@ class TableModel:
                     levels = binning.levels_between(low, high, masses=masses)
                     weight[: binning.cells] += levels[1] - levels[0]
             if not self.schema.read[place].required:
-                weight[-1] = allowed.missing
+                weight[-1] = allowed.missing and not self._is_whole_constant(place)  # rows have none there
             weights[place] = np.clip(weight, 0.0, 1.0)
         return weights
 
