@@ -10,14 +10,11 @@ from accord import __version__
 from accord.cli.document import as_json
 from accord.cli.guard import guarded, say
 from accord.core import check as _check
-from accord.core.errors import InvalidParameter
 from accord.core.verdict import collected
-from accord.reports import release_json, report_page
 from accord.synthesis import SyntheticTable
 from accord.synthesis.probability import Probability
-from accord.synthesis.synthetic import REPORTED_ROWS
 from accord.synthesis.terms import MOST_ROWS
-from accord.tables import check_csv, check_output, columns_as_bytes, outputs
+from accord.tables import check_csv, check_output, columns_as_bytes, write_file
 from accord.tables.names import shown
 
 __all__ = ["report", "sample"]
@@ -58,7 +55,7 @@ def sample(
             asked = {} if where is None else _share(table.probability(where))
         for verdict in verdicts:
             say(f"warning: {verdict}")
-        _write(target, columns_as_bytes(cells, schema=table.schema, parquet=parquet))
+        write_file(target, columns_as_bytes(cells, schema=table.schema, parquet=parquet))
         _tell({"rows": count, **_about(table), **asked, "files": {"rows": str(out)}}, json=json)
 
 
@@ -78,25 +75,14 @@ def report(
     Exit codes: 0 done; 2 bad input or arguments, nothing written.
     """
     with guarded():
-        kind = out.suffix.lower()
-        if kind not in {".html", ".json"}:
-            raise InvalidParameter("--out must end in .html, for people, or in .json, for machines.")
-        target = check_output(out, option="--out", force=force, inputs=[model])
+        check_output(out, option="--out", force=force, inputs=[model])
         table = SyntheticTable.load(model)
-        content = table.report_of(table.cells(REPORTED_ROWS, seed=_seed(seed)))
-        written = report_page(content).encode() if kind == ".html" else release_json(content).encode("ascii")
-        _write(target, written)
+        table.report(out, seed=_seed(seed))
         _tell({**_about(table), "files": {"report": str(out)}}, json=json)
 
 
 def _seed(text: str | None) -> int | None:
     return None if text is None else _check.integer("--seed", text, least=0, most=2**63 - 1)
-
-
-def _write(target: Path, content: bytes) -> None:
-    with outputs([target]) as files:
-        files.write(target, content)
-        files.commit()
 
 
 def _about(table: SyntheticTable) -> dict[str, Any]:

@@ -20,25 +20,23 @@ from accord.kept import Kind, checked, content_of, kept, restored
 from accord.ledger import Statement
 from accord.marginals.verdicts import TableErrors
 from accord.reports import Claim, Report, release_json, report_page, tables_of
-from accord.synthesis.conditions import Clause, clauses_of
+from accord.synthesis.conditions import clauses_of
 from accord.synthesis.file import KINDS
 from accord.synthesis.model import Accepted, Columns, Given, Shares, TableModel
 from accord.synthesis.probability import Probability, error_of
 from accord.synthesis.release import TableRelease
 from accord.synthesis.terms import MOST_ROWS, Terms
-from accord.tables import Schema, check_output, columns_as_table, outputs
+from accord.tables import Schema, check_output, columns_as_table, write_file
 from accord.tables.dtypes import FrameKind
 from accord.tables.frames import as_frame
 from accord.tables.names import listed, shown
 
-__all__ = ["MODEL_FORMAT", "REPORTED_ROWS", "Marginal", "SyntheticTable"]
+__all__ = ["Marginal", "SyntheticTable"]
 
-MODEL_FORMAT: Final = "accord model"
+_MODEL_FORMAT: Final = "accord model"
 _MODEL_VERSION: Final = 2
-
-
 _NEAR_NOISE = "where holds for {} of the rows, which noise alone may have made: do not conclude from these rows."
-REPORTED_ROWS: Final = 10_000
+_REPORTED_ROWS: Final = 10_000
 _MOST_CELLS: Final = 10_000_000
 
 Cell = str | tuple[float, float] | None
@@ -168,9 +166,8 @@ class SyntheticTable:
             seed = _check.integer("seed", seed, least=0, most=2**63 - 1)
         if where is None:
             return self.release.rows(count, seed=seed)
-        found, clauses = self._given(where)
-        probability = self._probability(found.probability, clauses)
-        if found.probability <= 0:
+        found, probability = self._given(where)
+        if probability.value <= 0:
             raise InvalidParameter("where holds in no row of this release: no part of its model fulfils it.")
         if probability.is_noise:
             tell(Verdict("condition-near-noise", _NEAR_NOISE.format(probability)))
@@ -194,20 +191,17 @@ class SyntheticTable:
             If there was no answer, or the condition cannot be read.
 
         """
-        found, clauses = self._given(where)
-        return self._probability(found.probability, clauses)
+        return self._given(where)[1]
 
-    def _given(self, where: str) -> tuple[Given | Accepted, tuple[Clause, ...]]:
-        if self.release.law is None:
+    def _given(self, where: str) -> tuple[Given | Accepted, Probability]:
+        """Return the law given a condition, and the condition's share."""
+        law, errors = self.release.law, self.release.errors
+        if law is None:
             raise InvalidParameter("there was no answer, so there is no model to ask.")
         clauses = clauses_of(where, schema=self.schema)
-        return self.release.law.given_any(clauses), clauses
-
-    def _probability(self, value: float, clauses: tuple[Clause, ...]) -> Probability:
-        law, errors = self.release.law, self.release.errors
-        if errors is None or not isinstance(law, TableModel):
-            return Probability(value=value, error=None)
-        return Probability(value=value, error=error_of(clauses, law, errors))
+        found = law.given_any(clauses)
+        error = None if errors is None or not isinstance(law, TableModel) else error_of(clauses, law, errors)
+        return found, Probability(value=found.probability, error=error)
 
     def marginal(self, columns: str | Sequence[str]) -> Marginal:
         """Return the released shares of a few columns, without drawing rows.
@@ -260,7 +254,7 @@ class SyntheticTable:
             **_expected(self.release.errors),
         )
 
-    def report(self, path: Path | str, *, rows: int = REPORTED_ROWS, seed: int | None = None) -> None:
+    def report(self, path: Path | str, *, rows: int = _REPORTED_ROWS, seed: int | None = None) -> None:
         """Write the report for the world: a page if the path ends in .html, release.json if in .json.
 
         A file that is there is replaced.
@@ -284,9 +278,7 @@ class SyntheticTable:
         target = check_output(Path(path), option="path", force=True, inputs=[])
         content = self.report_of(self.cells(rows, seed=seed))
         written = report_page(content).encode() if kind == ".html" else release_json(content).encode("ascii")
-        with outputs([target]) as files:
-            files.write(target, written)
-            files.commit()
+        write_file(target, written)
 
     def save(self, path: Path | str) -> None:
         """Write the release to a file, from which `load` makes it again: equal laws, equal rows for equal seeds.
@@ -306,9 +298,7 @@ class SyntheticTable:
 
         """
         target = check_output(Path(path), option="path", force=True, inputs=[])
-        with outputs([target]) as files:
-            files.write(target, self.kept())
-            files.commit()
+        write_file(target, self.kept())
 
     def kept(self) -> bytes:
         """Return the content of the file that `save` writes.
@@ -321,7 +311,7 @@ class SyntheticTable:
         """
         if not self.answered:
             raise InvalidParameter("there was no answer, so there is no model to keep.")
-        return kept(self, kinds=_KINDS, format=MODEL_FORMAT, version=_MODEL_VERSION, shown=self.account())
+        return kept(self, kinds=_KINDS, format=_MODEL_FORMAT, version=_MODEL_VERSION, shown=self.account())
 
     @staticmethod
     def load(path: Path | str) -> "SyntheticTable":
@@ -344,7 +334,7 @@ class SyntheticTable:
     def of_kept(content: bytes) -> "SyntheticTable":
         """Return the release that the content of a file holds, as `load`."""
         found, shown = restored(
-            content, kinds=_KINDS, format=MODEL_FORMAT, versions=range(2, _MODEL_VERSION + 1), what=SyntheticTable
+            content, kinds=_KINDS, format=_MODEL_FORMAT, versions=range(2, _MODEL_VERSION + 1), what=SyntheticTable
         )
         assert isinstance(found, SyntheticTable)  # noqa: S101 - the kind that was asked for
         if shown != json.loads(json.dumps(found.account())):

@@ -12,6 +12,7 @@ from accord.tables.writer import (
     columns_as_bytes,
     columns_as_table,
     outputs,
+    write_file,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "read_table",
     "read_texts",
     "units_from_cells",
+    "write_file",
 ]

@@ -109,6 +109,20 @@ def outputs(targets: Sequence[Path]) -> Iterator[Outputs]:
         yield Outputs(files)
 
 
+def write_file(target: Path, content: bytes) -> None:
+    """Put one file in place, all of it or nothing; ``target`` is from `check_output`.
+
+    Raises
+    ------
+    InvalidParameter
+        If its folder cannot be written to.
+
+    """
+    with outputs([target]) as files:
+        files.write(target, content)
+        files.commit()
+
+
 def check_csv(schema: Schema) -> None:
     """Refuse a schema whose rows could not be written as CSV, whatever they are: nothing else decides it.
 
