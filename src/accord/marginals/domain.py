@@ -48,7 +48,7 @@ class Column:
         For numbers: the number that each code (but that of missing cells) stands for, increasing; 0, 1, .. by default.
     other
         The code that stands for a cell that holds no code of the column (missing, foreign, unreadable); the last one by
-        default. Choose an own level for that if such cells may be many.
+        default, or the uncounted one behind it. Choose an own level for that if such cells may be many.
     missing
         Whether the last code stands for no value: it has no place in the order and no number.
     uncounted
@@ -100,9 +100,10 @@ class Column:
         if places.shape != (values,) or not np.isfinite(places).all() or not (np.diff(places) > 0).all():
             raise InvalidParameter("positions must be one finite number a code of a value, increasing.")
         _check.store(self, name=name, size=size, kind=kind, positions=tuple(places.tolist()))
-        fallback = size - 1 if other is None else _check.integer("other", other, least=0, most=size - 1)
         if missing and uncounted:
             raise InvalidParameter("missing cells have a code or are uncounted, not both.")
+        last = size - 1 + bool(uncounted)
+        fallback = last if other is None else _check.integer("other", other, least=0, most=last)
         _check.store(self, other=fallback, missing=bool(missing), uncounted=bool(uncounted), grid=None)
 
     @staticmethod
@@ -120,7 +121,7 @@ class Column:
         missing = grid.missing and not uncounted
         size = min(grid.size, _GRID_CELLS) + missing
         column = Column(name, size, kind=ColumnKind.NUMBER, missing=missing, uncounted=uncounted)
-        _check.store(column, grid=grid)
+        _check.store(column, grid=grid, other=grid.size - 1 + (missing or uncounted))
         return column
 
     @property
@@ -248,6 +249,5 @@ class Domain:
             cells = table[:, place]
             with np.errstate(invalid="ignore"):
                 valid = (cells >= 0) & (cells < column.codes) & (cells == np.floor(cells))
-            other = column.codes if column.uncounted else column.other if column.grid is None else column.codes - 1
-            result[:, place] = np.where(valid, cells, other)
+            result[:, place] = np.where(valid, cells, column.other)
         return result

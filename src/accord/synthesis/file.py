@@ -89,7 +89,7 @@ def _statement(**parts: Any) -> Statement:  # noqa: ANN401 - checked by their ki
 
 
 _STATEMENT = ("cap", "spent", "remaining", "charges")
-_COLUMN = ("name", "size", "kind", "positions", "other", "missing")
+_COLUMN = ("name", "size", "kind", "positions", "other", "missing", "uncounted")
 _RELEASE = ("learner", "guarantee", "units", "stages", "model", "sizes", "law")
 
 KINDS: Final[Mapping[str, Kind]] = {
